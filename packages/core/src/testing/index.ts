@@ -1,0 +1,9 @@
+export { type FindServerOptions, findServerBinary, type ServerBinary } from "./find-server.js";
+export {
+  type ConfigContext,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./test-server.js";
+export { TestServerError, type TestServerErrorCode } from "./test-server-error.js";
+export type { TestServerNode } from "./test-server-node.js";

@@ -1,0 +1,279 @@
+import { rmSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NodeConnectionOptions } from "@nats-io/transport-node";
+import { findServerBinary } from "./find-server.js";
+import { freePorts } from "./free-ports.js";
+import { jetStreamAnswers, stepDownLeader } from "./jetstream-probe.js";
+import { type ProcessGuard, startProcessGuard } from "./process-guard.js";
+import { type NodePorts, serverConfig } from "./server-config.js";
+import { metaGroup } from "./server-health.js";
+import { TestServerError } from "./test-server-error.js";
+import { configFileOf, PortTakenError, ServerNode, type TestServerNode } from "./test-server-node.js";
+import { waitUntil } from "./wait-until.js";
+
+const READY_TIMEOUT_MS = 45_000;
+const START_ATTEMPTS = 5;
+
+export interface TestServerOptions {
+  /** One server, or a cluster of three. Default 1. */
+  nodes?: 1 | 3;
+  /**
+   * Server configuration appended to each node's own, for example a `mappings` block; a top-level setting given
+   * here replaces ours. The function form is for what differs by node and for listeners that need a port.
+   */
+  config?: string | ((node: ConfigContext) => string);
+  /** A nats-server to use as it is. Default: whatever `findServerBinary` finds. */
+  binary?: string;
+  /** The line, such as `"2.10"`, or full version to look for when `binary` is not given. Default: the newest. */
+  version?: string;
+  /** How to connect when `config` asks for credentials: for the readiness check and for `stepDown`. */
+  connect?: Omit<NodeConnectionOptions, "servers">;
+  /** How long a start or restart may take, in milliseconds. Default 45,000. */
+  readyTimeoutMs?: number;
+}
+
+/** What a `config` function is told about the node whose configuration it extends. */
+export interface ConfigContext {
+  /** `n1`, `n2` or `n3`. */
+  readonly name: string;
+  /** From 0. */
+  readonly index: number;
+  /** A free port of 127.0.0.1, the same for the same label; `TestServerNode.port(label)` tells it later. */
+  port(label: string): number;
+}
+
+/** A running nats-server, or a cluster of three, with JetStream on and a store that goes when it is disposed of. */
+export interface TestServer extends AsyncDisposable {
+  /** The first node's URL; a client learns the other nodes from it. */
+  readonly url: string;
+  /** Every node's URL. */
+  readonly urls: readonly string[];
+  /** One or three. */
+  readonly nodes: readonly TestServerNode[];
+  /** Holds configuration, logs and stores; removed when the server is disposed of. */
+  readonly folder: string;
+  /** Path of the nats-server that runs. */
+  readonly binary: string;
+  /** `kill()` of every node. */
+  kill(): Promise<void>;
+  /** `stop()` of every node. */
+  stop(): Promise<void>;
+  /** `freeze()` of every node. */
+  freeze(): void;
+  /** `thaw()` of every node. */
+  thaw(): void;
+  /** Kills every node and starts all on the same ports and stores; resolves once JetStream answers. */
+  restart(): Promise<void>;
+  /**
+   * Has the leader of a stream step down, and waits until another node leads it. For clusters.
+   * @returns the new leader's name.
+   */
+  stepDown(stream: string): Promise<string>;
+  /** The first node's `port(label)`. */
+  port(label: string): number;
+}
+
+/**
+ * Starts a nats-server on free ports of 127.0.0.1 with a temporary store.
+ *
+ * Resolves once JetStream answers; with three nodes, once the meta leader is elected, every node has caught up
+ * and a stream with three replicas can be made. Disposing kills the nodes, frozen or not, and removes the store;
+ * both also happen when this process ends in any other way.
+ *
+ * @throws TestServerError NATS_SERVER_NOT_FOUND, NATS_SERVER_TOO_OLD, or NATS_SERVER_NOT_READY with the end of the log.
+ */
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const binary =
+    options.binary ??
+    (await findServerBinary(options.version === undefined ? {} : { version: options.version })).path;
+  for (let attempt = 1; ; attempt++) {
+    const server = await RunningServer.prepare(binary, options);
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      await server[Symbol.asyncDispose]();
+      if (!(error instanceof PortTakenError)) throw error;
+      if (attempt >= START_ATTEMPTS) {
+        throw new TestServerError(
+          "NATS_SERVER_NOT_READY",
+          `ports were taken ${attempt} times. ${error.message}`,
+        );
+      }
+    }
+  }
+}
+
+class RunningServer implements TestServer {
+  readonly binary: string;
+  readonly nodes: readonly ServerNode[];
+  readonly folder: string;
+  readonly #guard: ProcessGuard;
+  readonly #connect: Omit<NodeConnectionOptions, "servers">;
+  readonly #readyTimeoutMs: number;
+
+  /** Chooses ports and writes the configuration; starts nothing. */
+  static async prepare(binary: string, options: TestServerOptions): Promise<RunningServer> {
+    const folder = await mkdtemp(join(tmpdir(), "lanekeeper-nats-"));
+    try {
+      const names = options.nodes === 3 ? ["n1", "n2", "n3"] : ["n1"];
+      const layout = await layOut(names, options.config);
+      const clusterPorts = layout.map((node) => node.ports.cluster);
+      for (const node of layout) {
+        const text = serverConfig({ ...node, clusterPorts, storeDir: join(folder, node.name) });
+        await writeFile(configFileOf(folder, node.name), text);
+      }
+      return new RunningServer(binary, folder, layout, options);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  private constructor(
+    binary: string,
+    folder: string,
+    layout: readonly NodeLayout[],
+    options: TestServerOptions,
+  ) {
+    this.binary = binary;
+    this.folder = folder;
+    this.#connect = options.connect ?? {};
+    this.#readyTimeoutMs = options.readyTimeoutMs ?? READY_TIMEOUT_MS;
+    this.#guard = startProcessGuard(folder);
+    const common = {
+      binary,
+      folder,
+      readyTimeoutMs: this.#readyTimeoutMs,
+      hasQuorum: () => this.#hasQuorum(),
+      onChange: () => this.#guard.watch(this.nodes.flatMap((node) => node.pid ?? [])),
+    };
+    this.nodes = layout.map((node) => new ServerNode({ ...common, ...node }));
+  }
+
+  get url(): string {
+    return this.#first.url;
+  }
+
+  get urls(): readonly string[] {
+    return this.nodes.map((node) => node.url);
+  }
+
+  async start(): Promise<void> {
+    const deadlineAt = performance.now() + this.#readyTimeoutMs;
+    await settleAll(this.nodes.map((node) => node.accepting(deadlineAt)));
+    await this.#ready(deadlineAt);
+  }
+
+  async kill(): Promise<void> {
+    await settleAll(this.nodes.map((node) => node.kill()));
+  }
+
+  async stop(): Promise<void> {
+    await settleAll(this.nodes.map((node) => node.stop()));
+  }
+
+  freeze(): void {
+    for (const node of this.nodes) node.freeze();
+  }
+
+  thaw(): void {
+    for (const node of this.nodes) node.thaw();
+  }
+
+  async restart(): Promise<void> {
+    const deadlineAt = performance.now() + this.#readyTimeoutMs;
+    await this.kill();
+    await settleAll(this.nodes.map((node) => node.startOnSamePorts(deadlineAt)));
+    await this.#ready(deadlineAt);
+  }
+
+  stepDown(stream: string): Promise<string> {
+    return stepDownLeader({ ...this.#connect, servers: [...this.urls] }, stream, this.#readyTimeoutMs);
+  }
+
+  port(label: string): number {
+    return this.#first.port(label);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.kill();
+    } finally {
+      this.#guard.release();
+      // Synchronous: the folder must be gone when the test's own process ends right after.
+      rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    }
+  }
+
+  get #first(): ServerNode {
+    const first = this.nodes[0];
+    if (first === undefined) throw new Error("a test server has at least one node");
+    return first;
+  }
+
+  #hasQuorum(): boolean {
+    const running = this.nodes.filter((node) => node.state === "running").length;
+    return running * 2 > this.nodes.length;
+  }
+
+  async #ready(deadlineAt: number): Promise<void> {
+    await settleAll(this.nodes.map((node) => node.healthy(deadlineAt)));
+    if (this.nodes.length > 1) await this.#metaComplete(deadlineAt);
+    const answer = await jetStreamAnswers(
+      { ...this.#connect, servers: [...this.urls] },
+      this.nodes.length,
+      deadlineAt,
+    );
+    if (answer !== "yes") throw this.#first.notReady(`has no answering JetStream: ${answer}`);
+  }
+
+  /** One leader, known to all, with everybody caught up. */
+  async #metaComplete(deadlineAt: number): Promise<void> {
+    const complete = await waitUntil(async () => {
+      const views = await Promise.all(this.nodes.map((node) => metaGroup(node.ports)));
+      const leader = views[0]?.leader;
+      const agreed = leader !== undefined && views.every((view) => view?.leader === leader);
+      const followers = views[this.nodes.findIndex((node) => node.name === leader)]?.currentFollowers;
+      return agreed && followers === this.nodes.length - 1 ? true : undefined;
+    }, deadlineAt);
+    if (complete !== true)
+      throw this.#first.notReady("and its cluster elected no meta leader that all follow");
+  }
+}
+
+interface NodeLayout {
+  name: string;
+  ports: NodePorts;
+  labelled: ReadonlyMap<string, number>;
+  extra: string;
+}
+
+/** Gives every node its ports, also those that `config` asks for. */
+async function layOut(names: readonly string[], config: TestServerOptions["config"]): Promise<NodeLayout[]> {
+  const spare = await freePorts(names.length * 3 + (typeof config === "function" ? names.length * 8 : 0));
+  const next = (): number => {
+    const port = spare.pop();
+    if (port === undefined) throw new Error("a test server's config may ask for at most 8 ports per node");
+    return port;
+  };
+  const layout = names.map((name) => ({ name, ports: { client: next(), cluster: next(), monitor: next() } }));
+  return layout.map(({ name, ports }, index) => {
+    const labelled = new Map<string, number>();
+    const port = (label: string): number => {
+      const chosen = labelled.get(label) ?? next();
+      labelled.set(label, chosen);
+      return chosen;
+    };
+    const extra = typeof config === "function" ? config({ name, index, port }) : (config ?? "");
+    return { name, ports, labelled, extra };
+  });
+}
+
+/** Waits for all before it throws the first failure: nothing may go on in the background after a start failed. */
+async function settleAll(work: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(work);
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}

@@ -1,0 +1,217 @@
+import { existsSync } from "node:fs";
+import { startTestServer, type TestServer, TestServerError } from "@lanekeeper/core/testing";
+import { JetStreamApiError, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { expect, test } from "vitest";
+
+test("a killed server comes back on the same port with everything it had stored", async () => {
+  await using server = await startTestServer();
+  await withConnection(server, (connection) => makeStream(connection, "ORDERS", 1));
+  await withConnection(server, (connection) => publish(connection, "orders.a", 20));
+  const { url } = server;
+  const before = server.nodes[0]?.pid;
+  await server.kill();
+  await expect(connect({ servers: url, reconnect: false, timeout: 500 })).rejects.toThrow();
+  await server.restart();
+  expect(server.url).toBe(url);
+  expect(server.nodes[0]?.pid).not.toBe(before);
+  expect(await withConnection(server, (connection) => countOf(connection, "ORDERS"))).toBe(20);
+});
+
+test("a stopped server ends gracefully and starts again", async () => {
+  await using server = await startTestServer();
+  await withConnection(server, (connection) => makeStream(connection, "ORDERS", 1));
+  await server.stop();
+  expect(server.nodes[0]?.state).toBe("stopped");
+  expect(server.nodes[0]?.log()).toContain("Initiating Shutdown");
+  await server.restart();
+  expect(await withConnection(server, (connection) => countOf(connection, "ORDERS"))).toBe(0);
+});
+
+test("a frozen server keeps its connections and answers nothing until it is thawed", async () => {
+  await using server = await startTestServer();
+  await withConnection(server, async (connection) => {
+    server.freeze();
+    expect(server.nodes[0]?.state).toBe("frozen");
+    const flushed = connection.flush().then(() => "flushed");
+    const waited = new Promise((resolve) => setTimeout(resolve, 300, "silence"));
+    expect(await Promise.race([flushed, waited])).toBe("silence");
+    expect(connection.isClosed()).toBe(false);
+    server.thaw();
+    expect(await flushed).toBe("flushed");
+  });
+});
+
+test("a frozen server can be stopped, restarted and disposed of", async () => {
+  await using server = await startTestServer();
+  server.freeze();
+  await server.stop();
+  expect(server.nodes[0]?.state).toBe("stopped");
+  await server.restart();
+  server.freeze();
+  await server.restart();
+  expect(await withConnection(server, (connection) => isAnswered(connection))).toBe(true);
+  server.freeze();
+});
+
+test("disposing leaves no process and no folder, whether the server runs, is frozen or is stopped", async () => {
+  for (const leaveIt of [
+    () => {},
+    (server: TestServer) => server.freeze(),
+    (server: TestServer) => server.kill(),
+  ]) {
+    const server = await startTestServer();
+    const pid = server.nodes[0]?.pid ?? 0;
+    expect(isAlive(pid)).toBe(true);
+    expect(existsSync(server.folder)).toBe(true);
+    await leaveIt(server);
+    await server[Symbol.asyncDispose]();
+    expect(isAlive(pid)).toBe(false);
+    expect(existsSync(server.folder)).toBe(false);
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("two servers stand side by side with stores of their own", async () => {
+  await using one = await startTestServer();
+  await using two = await startTestServer();
+  expect(one.url).not.toBe(two.url);
+  await withConnection(one, (connection) => makeStream(connection, "ORDERS", 1));
+  await expect(withConnection(two, (connection) => countOf(connection, "ORDERS"))).rejects.toThrow(
+    /not found/,
+  );
+});
+
+test("config is appended: a mappings block and a listener on a port of its own work", async () => {
+  await using server = await startTestServer({
+    config: ({ port }) => `
+      mappings { "in.*": "out.{{wildcard(1)}}" }
+      websocket { listen: "127.0.0.1:${port("websocket")}", no_tls: true }`,
+  });
+  await withConnection(server, async (connection) => {
+    const subscription = connection.subscribe("out.*", { max: 1 });
+    connection.publish("in.a");
+    for await (const message of subscription) expect(message.subject).toBe("out.a");
+  });
+  const answer = await fetch(`http://127.0.0.1:${server.port("websocket")}/`);
+  expect(answer.status).toBe(400);
+  expect(() => server.port("mqtt")).toThrow(/no port "mqtt"/);
+});
+
+test("config with credentials: the server is ready, and connect is used where it is given", async () => {
+  const config = `accounts { APP { jetstream: enabled, users: [{ user: app, password: secret }] } }`;
+  await using closed = await startTestServer({ config });
+  await expect(connect({ servers: closed.url, reconnect: false })).rejects.toThrow(/authoriz/i);
+  await using open = await startTestServer({ config, connect: { user: "app", pass: "secret" } });
+  const connection = await connect({ servers: open.url, user: "app", pass: "secret" });
+  await connection.close();
+});
+
+test("a server that cannot start is refused with the end of its log, and leaves nothing behind", async () => {
+  const failure = await startTestServer({ config: "no_such_setting { a: 1 }\njetstream: 7" }).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(failure).toBeInstanceOf(TestServerError);
+  expect(failure).toMatchObject({ code: "NATS_SERVER_NOT_READY" });
+  expect(String(failure)).toMatch(/Its log ends with:[^]*jetstream/i);
+});
+
+test("a three-node cluster goes on without one node, which catches up when it is back", async () => {
+  await using cluster = await startTestServer({ nodes: 3 });
+  expect(cluster.urls).toHaveLength(3);
+  await withConnection(cluster, async (connection) => {
+    await makeStream(connection, "ORDERS", 3);
+    await publish(connection, "orders.a", 10);
+  });
+  const [first, second] = cluster.nodes;
+  await first?.kill();
+  const rest = { url: second?.url ?? "" };
+  await withConnection(rest, (connection) => publish(connection, "orders.a", 10));
+  expect(await withConnection(rest, (connection) => countOf(connection, "ORDERS"))).toBe(20);
+  await first?.restart();
+  await withConnection(cluster, (connection) => publish(connection, "orders.a", 10));
+  expect(await withConnection(cluster, (connection) => countOf(connection, "ORDERS"))).toBe(30);
+});
+
+test("stepDown moves a stream's leader to another node", async () => {
+  await using cluster = await startTestServer({ nodes: 3 });
+  await withConnection(cluster, async (connection) => {
+    await makeStream(connection, "ORDERS", 3);
+    const manager = await jetstreamManager(connection);
+    const before = (await manager.streams.info("ORDERS")).cluster?.leader;
+    const after = await cluster.stepDown("ORDERS");
+    expect(after).not.toBe(before);
+    expect(cluster.nodes.map((node) => node.name)).toContain(after);
+  });
+});
+
+test("a whole cluster that was killed comes back with what it had stored", async () => {
+  await using cluster = await startTestServer({ nodes: 3 });
+  await withConnection(cluster, async (connection) => {
+    await makeStream(connection, "ORDERS", 3);
+    await publish(connection, "orders.a", 10);
+  });
+  await cluster.restart();
+  expect(await withConnection(cluster, (connection) => countOf(connection, "ORDERS"))).toBe(10);
+});
+
+async function withConnection<T>(
+  server: { url: string },
+  use: (connection: NatsConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await connect({ servers: server.url });
+  try {
+    return await use(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function makeStream(connection: NatsConnection, name: string, replicas: number): Promise<void> {
+  const manager = await jetstreamManager(connection, { timeout: 20_000 });
+  await manager.streams.add({ name, subjects: [`${name.toLowerCase()}.>`], num_replicas: replicas });
+}
+
+/** Publishes one after the other; each is repeated with the same id while a leader is being elected. */
+async function publish(connection: NatsConnection, subject: string, count: number): Promise<void> {
+  const client = jetstream(connection);
+  const batch = `${process.pid}-${Math.random()}`;
+  for (let index = 0; index < count; index++) {
+    await untilAnswered(() => client.publish(subject, "x", { msgID: `${batch}-${index}`, timeout: 2_000 }));
+  }
+}
+
+/** How many messages a stream holds. Nobody answers while it has no leader, so the question is repeated. */
+async function countOf(connection: NatsConnection, stream: string): Promise<number> {
+  return await untilAnswered(async () => {
+    const manager = await jetstreamManager(connection, { timeout: 2_000 });
+    return (await manager.streams.info(stream)).state.messages;
+  });
+}
+
+async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+  const deadlineAt = performance.now() + 40_000;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof JetStreamApiError || performance.now() > deadlineAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+async function isAnswered(connection: NatsConnection): Promise<boolean> {
+  const manager = await jetstreamManager(connection);
+  return (await manager.getAccountInfo()).streams >= 0;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
