@@ -1,0 +1,46 @@
+import type { NatsConnection } from "@nats-io/nats-core";
+import type { ConnectionChange, ConnectionPort } from "../runtime/connection-port.js";
+
+/** One status iterator per connection serves any number of observers. */
+export function connectionAdapter(connection: NatsConnection): ConnectionPort & { stop(): void } {
+  const observers = new Set<(change: ConnectionChange) => void>();
+  const tell = (change: ConnectionChange) => {
+    for (const observe of [...observers]) observe(change);
+  };
+  let connected = !connection.isClosed();
+  const status = connection.status();
+  void (async () => {
+    for await (const { type } of status) {
+      if (type === "disconnect") {
+        connected = false;
+        tell({ type: "disconnected" });
+      } else if (type === "reconnect") {
+        connected = true;
+        tell({ type: "reconnected" });
+      }
+    }
+  })();
+  void connection.closed().then((error) => {
+    connected = false;
+    tell({ type: "closed", error: error instanceof Error ? error : undefined });
+  });
+  return {
+    get serverVersion() {
+      return connection.info?.version ?? "unknown";
+    },
+    get maxPayloadBytes() {
+      return connection.info?.max_payload ?? 1024 * 1024;
+    },
+    isConnected: () => connected && !connection.isClosed(),
+    isClosed: () => connection.isClosed(),
+    ping: () => connection.flush(),
+    observe(observe) {
+      observers.add(observe);
+      return () => observers.delete(observe);
+    },
+    stop() {
+      observers.clear();
+      (status as AsyncIterable<unknown> & { stop?: () => void }).stop?.();
+    },
+  };
+}

@@ -1,0 +1,16 @@
+/** What the runtime needs to know of the connection it was given. */
+export interface ConnectionPort {
+  readonly serverVersion: string;
+  readonly maxPayloadBytes: number;
+  isConnected(): boolean;
+  isClosed(): boolean;
+  /** A round trip to the server; rejects when the connection is closed. */
+  ping(): Promise<void>;
+  /** Calls `observe` on every change until the returned function is called. Every observer gets every change. */
+  observe(observe: (change: ConnectionChange) => void): () => void;
+}
+
+export type ConnectionChange =
+  | { type: "disconnected" }
+  | { type: "reconnected" }
+  | { type: "closed"; error: Error | undefined };
