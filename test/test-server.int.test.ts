@@ -1,4 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startTestServer, type TestServer, TestServerError } from "@lanekeeper/core/testing";
 import { JetStreamApiError, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -34,7 +37,7 @@ test("a frozen server keeps its connections and answers nothing until it is thaw
     server.freeze();
     expect(server.nodes[0]?.state).toBe("frozen");
     const flushed = connection.flush().then(() => "flushed");
-    const waited = new Promise((resolve) => setTimeout(resolve, 300, "silence"));
+    const waited = sleep(300, "silence");
     expect(await Promise.race([flushed, waited])).toBe("silence");
     expect(connection.isClosed()).toBe(false);
     server.thaw();
@@ -70,6 +73,39 @@ test("disposing leaves no process and no folder, whether the server runs, is fro
     expect(existsSync(server.folder)).toBe(false);
     await server[Symbol.asyncDispose]();
   }
+});
+
+test("servers and folders go even when the process that started them is killed", async () => {
+  const program = `
+    import { startTestServer } from "@lanekeeper/core/testing";
+    const server = await startTestServer();
+    console.log(JSON.stringify({ pid: server.nodes[0].pid, folder: server.folder }));
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: import.meta.dirname,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [line] = await once(child.stdout, "data");
+    const { pid, folder } = JSON.parse(String(line));
+    expect(isAlive(pid)).toBe(true);
+    child.kill("SIGKILL");
+    const deadlineAt = performance.now() + 20_000;
+    while ((isAlive(pid) || existsSync(folder)) && performance.now() < deadlineAt) await sleep(20);
+    expect({ alive: isAlive(pid), folder: existsSync(folder) }).toEqual({ alive: false, folder: false });
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("a forgotten server does not keep its process from ending", async () => {
+  const program = `import { startTestServer } from "@lanekeeper/core/testing"; await startTestServer();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: import.meta.dirname,
+    stdio: ["ignore", "inherit", "inherit"],
+    timeout: 40_000,
+  });
+  expect(await once(child, "exit")).toEqual([0, null]);
 });
 
 test("two servers stand side by side with stores of their own", async () => {
@@ -114,7 +150,7 @@ test("a server that cannot start is refused with the end of its log, and leaves 
   );
   expect(failure).toBeInstanceOf(TestServerError);
   expect(failure).toMatchObject({ code: "NATS_SERVER_NOT_READY" });
-  expect(String(failure)).toMatch(/Its log ends with:[^]*jetstream/i);
+  expect(String(failure)).toMatch(/Its log ends with:[\s\S]*jetstream/i);
 });
 
 test("a three-node cluster goes on without one node, which catches up when it is back", async () => {
@@ -197,7 +233,7 @@ async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (error instanceof JetStreamApiError || performance.now() > deadlineAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
     }
   }
 }

@@ -1,6 +1,6 @@
 export { type FindServerOptions, findServerBinary, type ServerBinary } from "./find-server.js";
+export type { ConfigContext } from "./node-layout.js";
 export {
-  type ConfigContext,
   startTestServer,
   type TestServer,
   type TestServerOptions,

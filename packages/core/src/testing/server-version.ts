@@ -20,6 +20,11 @@ export async function readServerVersion(binary: string): Promise<string> {
   return version;
 }
 
+/** `"2.15"` of `"2.15.1"`. */
+export function lineOf(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}
+
 /** Whether the version is 2.10 or later. */
 export function isSupported(version: string): boolean {
   return compareVersions(version, MINIMUM_VERSION) >= 0;

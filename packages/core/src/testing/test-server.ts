@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeConnectionOptions } from "@nats-io/transport-node";
-import { findServerBinary } from "./find-server.js";
-import { freePorts } from "./free-ports.js";
+import { findServerBinary, versionOfNamed } from "./find-server.js";
 import { jetStreamAnswers, stepDownLeader } from "./jetstream-probe.js";
+import { type ConfigContext, layOut, type NodeLayout } from "./node-layout.js";
 import { type ProcessGuard, startProcessGuard } from "./process-guard.js";
-import { type NodePorts, serverConfig } from "./server-config.js";
+import { serverConfig } from "./server-config.js";
 import { metaGroup } from "./server-health.js";
 import { TestServerError } from "./test-server-error.js";
 import { configFileOf, PortTakenError, ServerNode, type TestServerNode } from "./test-server-node.js";
@@ -34,16 +34,6 @@ export interface TestServerOptions {
   readyTimeoutMs?: number;
 }
 
-/** What a `config` function is told about the node whose configuration it extends. */
-export interface ConfigContext {
-  /** `n1`, `n2` or `n3`. */
-  readonly name: string;
-  /** From 0. */
-  readonly index: number;
-  /** A free port of 127.0.0.1, the same for the same label; `TestServerNode.port(label)` tells it later. */
-  port(label: string): number;
-}
-
 /** A running nats-server, or a cluster of three, with JetStream on and a store that goes when it is disposed of. */
 export interface TestServer extends AsyncDisposable {
   /** The first node's URL; a client learns the other nodes from it. */
@@ -56,6 +46,8 @@ export interface TestServer extends AsyncDisposable {
   readonly folder: string;
   /** Path of the nats-server that runs. */
   readonly binary: string;
+  /** Its version, for example `"2.15.1"`. */
+  readonly version: string;
   /** `kill()` of every node. */
   kill(): Promise<void>;
   /** `stop()` of every node. */
@@ -85,9 +77,7 @@ export interface TestServer extends AsyncDisposable {
  * @throws TestServerError NATS_SERVER_NOT_FOUND, NATS_SERVER_TOO_OLD, or NATS_SERVER_NOT_READY with the end of the log.
  */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const binary =
-    options.binary ??
-    (await findServerBinary(options.version === undefined ? {} : { version: options.version })).path;
+  const binary = await chosenBinary(options);
   for (let attempt = 1; ; attempt++) {
     const server = await RunningServer.prepare(binary, options);
     try {
@@ -106,8 +96,21 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   }
 }
 
+interface Binary {
+  path: string;
+  version: string;
+}
+
+async function chosenBinary(options: TestServerOptions): Promise<Binary> {
+  const { binary, version } = options;
+  if (binary !== undefined)
+    return { path: binary, version: await versionOfNamed(binary, "the option binary") };
+  return await findServerBinary(version === undefined ? {} : { version });
+}
+
 class RunningServer implements TestServer {
   readonly binary: string;
+  readonly version: string;
   readonly nodes: readonly ServerNode[];
   readonly folder: string;
   readonly #guard: ProcessGuard;
@@ -115,7 +118,7 @@ class RunningServer implements TestServer {
   readonly #readyTimeoutMs: number;
 
   /** Chooses ports and writes the configuration; starts nothing. */
-  static async prepare(binary: string, options: TestServerOptions): Promise<RunningServer> {
+  static async prepare(binary: Binary, options: TestServerOptions): Promise<RunningServer> {
     const folder = await mkdtemp(join(tmpdir(), "lanekeeper-nats-"));
     try {
       const names = options.nodes === 3 ? ["n1", "n2", "n3"] : ["n1"];
@@ -133,18 +136,19 @@ class RunningServer implements TestServer {
   }
 
   private constructor(
-    binary: string,
+    binary: Binary,
     folder: string,
     layout: readonly NodeLayout[],
     options: TestServerOptions,
   ) {
-    this.binary = binary;
+    this.binary = binary.path;
+    this.version = binary.version;
     this.folder = folder;
     this.#connect = options.connect ?? {};
     this.#readyTimeoutMs = options.readyTimeoutMs ?? READY_TIMEOUT_MS;
     this.#guard = startProcessGuard(folder);
     const common = {
-      binary,
+      binary: binary.path,
       folder,
       readyTimeoutMs: this.#readyTimeoutMs,
       hasQuorum: () => this.#hasQuorum(),
@@ -242,34 +246,6 @@ class RunningServer implements TestServer {
     if (complete !== true)
       throw this.#first.notReady("and its cluster elected no meta leader that all follow");
   }
-}
-
-interface NodeLayout {
-  name: string;
-  ports: NodePorts;
-  labelled: ReadonlyMap<string, number>;
-  extra: string;
-}
-
-/** Gives every node its ports, also those that `config` asks for. */
-async function layOut(names: readonly string[], config: TestServerOptions["config"]): Promise<NodeLayout[]> {
-  const spare = await freePorts(names.length * 3 + (typeof config === "function" ? names.length * 8 : 0));
-  const next = (): number => {
-    const port = spare.pop();
-    if (port === undefined) throw new Error("a test server's config may ask for at most 8 ports per node");
-    return port;
-  };
-  const layout = names.map((name) => ({ name, ports: { client: next(), cluster: next(), monitor: next() } }));
-  return layout.map(({ name, ports }, index) => {
-    const labelled = new Map<string, number>();
-    const port = (label: string): number => {
-      const chosen = labelled.get(label) ?? next();
-      labelled.set(label, chosen);
-      return chosen;
-    };
-    const extra = typeof config === "function" ? config({ name, index, port }) : (config ?? "");
-    return { name, ports, labelled, extra };
-  });
 }
 
 /** Waits for all before it throws the first failure: nothing may go on in the background after a start failed. */
