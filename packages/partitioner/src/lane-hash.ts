@@ -2,6 +2,7 @@ import murmurhash from "murmurhash";
 import { describeValue } from "./describe-value.js";
 import { PartitionerError } from "./errors.js";
 import { encodeKey } from "./key-token.js";
+import { MAX_TOKEN_BYTES } from "./token-codec.js";
 
 /**
  * How a key becomes a number.
@@ -52,9 +53,9 @@ export function hashOf(key: string, token: string, hash: LaneHash): number {
     case "fnv1a":
       return fnv1a(token);
     case "murmur3":
-      return murmurhash.v3(utf8.encode(key), 0);
+      return murmurhash.v3(utf8(key), 0);
     case "murmur2":
-      return murmurhash.v2(utf8.encode(key), KAFKA_SEED) & 0x7fffffff;
+      return murmurhash.v2(utf8(key), KAFKA_SEED) & 0x7fffffff;
     default:
       throw new PartitionerError(
         "INVALID_HASH",
@@ -72,14 +73,22 @@ const KAFKA_SEED = 0x9747b28c;
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-// The murmurhash package makes an encoder for every string it is given; bytes it takes as they are.
-const utf8 = new TextEncoder();
+const encoder = new TextEncoder();
+const scratch = new Uint8Array(MAX_TOKEN_BYTES);
+
+/**
+ * The bytes of a checked key or token, which are at most 512; they hold until the next call.
+ * The murmurhash package would make an encoder and an array for every string.
+ */
+function utf8(text: string): Uint8Array {
+  return scratch.subarray(0, encoder.encodeInto(text, scratch).written);
+}
 
 function fnv1a(token: string): number {
   let hash = FNV_OFFSET;
   for (let i = 0; i < token.length; i++) {
     const unit = token.charCodeAt(i);
-    if (unit > 0x7f) return fnv1aBytes(utf8.encode(token));
+    if (unit > 0x7f) return fnv1aBytes(utf8(token));
     hash = Math.imul(hash ^ unit, FNV_PRIME);
   }
   return hash >>> 0;
