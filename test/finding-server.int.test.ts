@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findServerBinary, startTestServer, TestServerError } from "@lanekeeper/core/testing";
+import { findServerBinary, startTestServer } from "@lanekeeper/core/testing";
 import { expect, test } from "vitest";
 
 const VERSION = "2.15.1";
@@ -246,11 +246,13 @@ async function serve(answer: RequestListener): Promise<AsyncDisposable & { url: 
   };
 }
 
-async function failureOf(work: Promise<unknown>): Promise<TestServerError> {
+async function failureOf(work: Promise<unknown>): Promise<{ code: string; message: string }> {
   const failure = await work.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (failure instanceof TestServerError) return failure;
-  throw new Error(`expected a TestServerError, got ${String(failure)}`);
+  if (failure instanceof Error && failure.name === "LanekeeperError" && "code" in failure) {
+    return { code: String(failure.code), message: failure.message };
+  }
+  throw new Error(`expected a LanekeeperError, got ${String(failure)}`);
 }

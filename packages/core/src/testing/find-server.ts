@@ -1,5 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { cachedServer, cachedVersions, serversFolder } from "./cache-folder.js";
 import { getDebianPackage } from "./debian-package.js";
 import { downloadRelease, NEWEST_RELEASE } from "./release-download.js";
@@ -11,7 +12,6 @@ import {
   matchesVersion,
   readServerVersion,
 } from "./server-version.js";
-import { TestServerError } from "./test-server-error.js";
 
 export interface FindServerOptions {
   /** A line such as `"2.10"`, or a full version. Default: any from 2.10, and of those to be fetched the newest. */
@@ -36,7 +36,7 @@ export interface ServerBinary {
  * folder, a release of NATS (checked against its SHA256SUMS; another address by `LANEKEEPER_NATS_DOWNLOAD_URL`),
  * Debian's package (checked against the archive's signature). Every wait has a deadline; nothing is installed.
  *
- * @throws TestServerError NATS_SERVER_NOT_FOUND with everything that was tried and each one's reason;
+ * @throws LanekeeperError NATS_SERVER_NOT_FOUND with everything that was tried and each one's reason;
  * NATS_SERVER_TOO_OLD with the version and path, when `NATS_SERVER_BIN` is older than 2.10, or when an older one
  * was on the `PATH` and no later source had a better one.
  */
@@ -67,7 +67,7 @@ export async function findServerBinary(options: FindServerOptions = {}): Promise
  * The version of a server that somebody chose by its path.
  *
  * @param chosenBy for the error's text: where the path was given.
- * @throws TestServerError NATS_SERVER_NOT_FOUND when it does not run, NATS_SERVER_TOO_OLD when it is older than 2.10.
+ * @throws LanekeeperError NATS_SERVER_NOT_FOUND when it does not run, NATS_SERVER_TOO_OLD when it is older than 2.10.
  */
 export async function versionOfNamed(path: string, chosenBy: string): Promise<string> {
   let version: string;
@@ -75,11 +75,11 @@ export async function versionOfNamed(path: string, chosenBy: string): Promise<st
     version = await readServerVersion(path);
   } catch (error) {
     const message = `${chosenBy} is ${path}, which does not run: ${reasonOf(error)}. Correct or unset it.`;
-    throw new TestServerError("NATS_SERVER_NOT_FOUND", message, { cause: error });
+    throw new LanekeeperError("NATS_SERVER_NOT_FOUND", message, { cause: error });
   }
   if (isSupported(version)) return version;
   const message = `${chosenBy} is ${path}, a nats-server ${version}; ${MINIMUM_VERSION} or later is needed.`;
-  throw new TestServerError("NATS_SERVER_TOO_OLD", message);
+  throw new LanekeeperError("NATS_SERVER_TOO_OLD", message);
 }
 
 interface Search {
@@ -166,7 +166,7 @@ function skip(search: Search, reason: string, tell = false): undefined {
 
 function notFound(search: Search): never {
   const what = search.wanted === undefined ? `${MINIMUM_VERSION} or later` : search.wanted;
-  throw new TestServerError(
+  throw new LanekeeperError(
     search.metTooOld ? "NATS_SERVER_TOO_OLD" : "NATS_SERVER_NOT_FOUND",
     `No nats-server (${what}) was found or could be fetched. Tried:\n${search.tried.map((line) => `  - ${line}`).join("\n")}\n` +
       "Set NATS_SERVER_BIN to a nats-server, or LANEKEEPER_NATS_DOWNLOAD_URL to a mirror of NATS's releases.",

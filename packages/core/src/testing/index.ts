@@ -5,5 +5,4 @@ export {
   type TestServer,
   type TestServerOptions,
 } from "./test-server.js";
-export { TestServerError, type TestServerErrorCode } from "./test-server-error.js";
 export type { TestServerNode } from "./test-server-node.js";

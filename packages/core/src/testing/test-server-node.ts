@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { NodePorts } from "./server-config.js";
 import { isHealthy, serverNameAt } from "./server-health.js";
 import { type ProcessState, ServerProcess } from "./server-process.js";
-import { TestServerError } from "./test-server-error.js";
 import { waitUntil } from "./wait-until.js";
 
 const ADDRESS_IN_USE = /address already in use/i;
@@ -158,9 +158,9 @@ export class ServerNode implements TestServerNode {
       throw this.notReady(healthy === false ? "ended" : "has no working JetStream in time");
   }
 
-  notReady(what: string): TestServerError {
-    return new TestServerError(
-      "NATS_SERVER_NOT_READY",
+  notReady(what: string): LanekeeperError {
+    return new LanekeeperError(
+      "NATS_SERVER_FAILED",
       `nats-server ${this.name} ${what}. Its log ends with:\n${this.process.logTail()}`,
     );
   }

@@ -3,13 +3,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeConnectionOptions } from "@nats-io/transport-node";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { findServerBinary, versionOfNamed } from "./find-server.js";
 import { jetStreamAnswers, stepDownLeader } from "./jetstream-probe.js";
 import { type ConfigContext, layOut, type NodeLayout } from "./node-layout.js";
 import { type ProcessGuard, startProcessGuard } from "./process-guard.js";
 import { serverConfig } from "./server-config.js";
 import { metaGroup } from "./server-health.js";
-import { TestServerError } from "./test-server-error.js";
 import { configFileOf, PortTakenError, ServerNode, type TestServerNode } from "./test-server-node.js";
 import { waitUntil } from "./wait-until.js";
 
@@ -74,7 +74,7 @@ export interface TestServer extends AsyncDisposable {
  * and a stream with three replicas can be made. Disposing kills the nodes, frozen or not, and removes the store;
  * both also happen when this process ends in any other way.
  *
- * @throws TestServerError NATS_SERVER_NOT_FOUND, NATS_SERVER_TOO_OLD, or NATS_SERVER_NOT_READY with the end of the log.
+ * @throws LanekeeperError NATS_SERVER_NOT_FOUND, NATS_SERVER_TOO_OLD, or NATS_SERVER_FAILED with the end of the log.
  */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const binary = await chosenBinary(options);
@@ -87,8 +87,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       await server[Symbol.asyncDispose]();
       if (!(error instanceof PortTakenError)) throw error;
       if (attempt >= START_ATTEMPTS) {
-        throw new TestServerError(
-          "NATS_SERVER_NOT_READY",
+        throw new LanekeeperError(
+          "NATS_SERVER_FAILED",
           `ports were taken ${attempt} times. ${error.message}`,
         );
       }
