@@ -1,0 +1,62 @@
+// npm test: sets up what is missing, then every check and test. With arguments: only those tests, by vitest.
+import { runTool } from "./steps/run.mjs";
+import { getServer } from "./steps/servers.mjs";
+import { setUp } from "./steps/set-up.mjs";
+import { printFailure } from "./steps/set-up-error.mjs";
+import { Summary } from "./steps/summary.mjs";
+import { runVitest } from "./steps/vitest-run.mjs";
+
+/** The oldest line that is supported: what runs a real server runs on it too. */
+const OLDEST_LINE = "2.10";
+const CHECK_MS = 300_000;
+
+const chosen = process.argv.slice(2);
+const summary = new Summary();
+let newest;
+let oldest;
+
+await summary.step("set-up", async () => {
+  try {
+    newest = await setUp();
+    if (chosen.length === 0) oldest = await getServer(OLDEST_LINE);
+    return 0;
+  } catch (error) {
+    printFailure(error);
+    return 1;
+  }
+});
+
+if (newest !== undefined && chosen.length > 0) {
+  await tests(`tests on nats-server ${newest.version}`, newest, chosen);
+} else if (newest !== undefined) {
+  await check("formatter and linter", "@biomejs/biome/bin/biome", ["check", "--error-on-warnings", "."]);
+  await check("unused code", "knip/bin/knip.js", []);
+  for (const name of ["partitioner", "core"]) {
+    await check(`package of ${name}`, "publint/src/cli.js", [
+      "run",
+      `packages/${name}`,
+      "--strict",
+      "--pack",
+      "npm",
+    ]);
+  }
+  await check("types", "typescript/bin/tsc", ["-p", "tsconfig.check.json"]);
+  await tests(`all tests, on nats-server ${newest.version}`, newest, []);
+  if (oldest !== undefined) {
+    await tests(`tests with a server, on nats-server ${oldest.version}`, oldest, [
+      ".int.test.",
+      ".fault.test.",
+    ]);
+  }
+}
+
+summary.print();
+if (summary.failed > 0) process.exitCode = 1;
+
+async function check(name, tool, args) {
+  await summary.step(name, () => runTool(tool, args, { timeoutMs: CHECK_MS }));
+}
+
+async function tests(name, server, args) {
+  await summary.step(name, () => runVitest(args, { NATS_SERVER_BIN: server.path }));
+}
