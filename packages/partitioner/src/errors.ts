@@ -34,8 +34,8 @@ export class PartitionerError extends Error {
     Object.defineProperty(this, BRAND, { value: true });
   }
 
-  /** True for a PartitionerError of any installed copy of this package; never throws. */
+  /** True for a PartitionerError of any installed copy of this package, also one of another realm. */
   static is(error: unknown): error is PartitionerError {
-    return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
+    return typeof error === "object" && error !== null && (error as { [BRAND]?: unknown })[BRAND] === true;
   }
 }

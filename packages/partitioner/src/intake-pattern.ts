@@ -4,7 +4,7 @@ import { literalTokenFault } from "./literal-token.js";
 import { utf8Length } from "./token-codec.js";
 
 /** The longest intake pattern, in bytes of UTF-8. */
-export const MAX_INTAKE_BYTES = 512;
+const MAX_INTAKE_BYTES = 512;
 
 /** An intake pattern taken apart. */
 export interface Intake {

@@ -1,5 +1,6 @@
 import { quote } from "./describe-value.js";
 import { PartitionerError } from "./errors.js";
+import type { Intake } from "./intake-pattern.js";
 import { encodeKey } from "./key-token.js";
 import { type LaneLayout, layoutIntake, validateLayout } from "./lane-layout.js";
 import { encodeType } from "./type-token.js";
@@ -13,24 +14,7 @@ import { encodeType } from "./type-token.js";
  */
 export function intakeSubject(layout: LaneLayout, event: { key: string; type: string }): string {
   validateLayout(layout);
-  const intake = layoutIntake(layout);
-  const key = encodeKey(event.key);
-  const tokens = encodeType(event.type).split(".");
-  const places = intake.typeWildcards.length;
-  if (intake.typeTail ? tokens.length <= places : tokens.length !== places) {
-    const wanted = intake.typeTail ? `${places + 1} or more` : String(places);
-    throw new PartitionerError(
-      "INVALID_TYPE",
-      `the type ${quote(event.type)} has ${tokens.length} token(s) and the intake ${quote(intake.pattern)} takes ${wanted}`,
-    );
-  }
-  let next = 0;
-  const filled = intake.pattern.split(".").map((token) => {
-    if (token === "{key}") return key;
-    if (token === "*") return tokens[next++];
-    return token === ">" ? tokens.slice(next).join(".") : token;
-  });
-  return filled.join(".");
+  return fillIntake(layoutIntake(layout), encodeKey(event.key), event.type);
 }
 
 /**
@@ -41,4 +25,27 @@ export function intakeSubject(layout: LaneLayout, event: { key: string; type: st
 export function intakeWildcard(layout: LaneLayout): string {
   validateLayout(layout);
   return layoutIntake(layout).wildcard;
+}
+
+/** The intake with a key token and a type in the places of its wildcards.
+ *
+ * @throws PartitionerError INVALID_TYPE
+ */
+export function fillIntake(intake: Intake, key: string, type: string): string {
+  const tokens = encodeType(type).split(".");
+  const places = intake.typeWildcards.length;
+  if (intake.typeTail ? tokens.length <= places : tokens.length !== places) {
+    const wanted = intake.typeTail ? `${places + 1} or more` : String(places);
+    throw new PartitionerError(
+      "INVALID_TYPE",
+      `the type ${quote(type)} has ${tokens.length} token(s) and the intake ${quote(intake.pattern)} takes ${wanted}`,
+    );
+  }
+  let next = 0;
+  const filled = intake.pattern.split(".").map((token) => {
+    if (token === "{key}") return key;
+    if (token === "*") return tokens[next++];
+    return token === ">" ? tokens.slice(next).join(".") : token;
+  });
+  return filled.join(".");
 }

@@ -114,7 +114,8 @@ describe("PartitionerError", () => {
     expect(PartitionerError.is(new PartitionerError("INVALID_KEY", "m"))).toBe(true);
     expect(PartitionerError.is(Object.assign(new Error("of another copy"), { [brand]: true }))).toBe(true);
     expect(PartitionerError.is(new Error("m"))).toBe(false);
-    expect(PartitionerError.is({ [brand]: true })).toBe(false);
+    expect(PartitionerError.is({ code: "INVALID_KEY" })).toBe(false);
+    expect(PartitionerError.is(null)).toBe(false);
     expect(PartitionerError.is(undefined)).toBe(false);
   });
 

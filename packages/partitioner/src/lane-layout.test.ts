@@ -62,7 +62,7 @@ describe("validateLayout", () => {
     'a"b',
     "a\\b",
     "\ud800",
-    "x".repeat(257),
+    "x".repeat(129),
     42,
     null,
     undefined,
@@ -92,9 +92,15 @@ describe("validateLayout", () => {
     ]);
   });
 
+  test.each([null, "", 42, {}])("refuses %j as an intake", (intake) => {
+    expect(layoutFaults({ ...mapped, intake })).toEqual([
+      expect.stringMatching(/^intake .*must be a subject pattern/),
+    ]);
+  });
+
   test("refuses a subject that the default intake lies under, unless another intake is named", () => {
     expect(layoutFaults({ ...mapped, subject: "in" })).toEqual([
-      expect.stringMatching(/^intake: the default "in.in.{key}.\*" does not fit/),
+      expect.stringMatching(/^intake "in.in.{key}.\*" \(the default; name one that fits\): it overlaps/),
     ]);
     expect(layoutFaults({ ...mapped, subject: "in", intake: "events.{key}.*" })).toEqual([]);
   });

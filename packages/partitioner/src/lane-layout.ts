@@ -1,7 +1,7 @@
 import { describeValue, quote } from "./describe-value.js";
 import { PartitionerError } from "./errors.js";
 import { defaultIntake, type Intake, intakeFaults, parseIntake } from "./intake-pattern.js";
-import { isLaneCount, LANE_HASHES, type LaneHash, MAX_LANES } from "./lane-hash.js";
+import { LANE_HASHES, type LaneHash, MAX_LANES } from "./lane-hash.js";
 import { literalTokenFault } from "./literal-token.js";
 import { utf8Length } from "./token-codec.js";
 
@@ -16,7 +16,7 @@ export const MAPPINGS: readonly Mapping[] = Object.freeze(["publisher", "stream"
 
 /** How a stream is cut into lanes. */
 export interface LaneLayout {
-  /** One or more literal subject tokens, at most 256 bytes: `orders`. */
+  /** One or more literal subject tokens, at most 128 bytes: `orders`. */
   subject: string;
   /** 1 and rising with every change of the layout. */
   generation: number;
@@ -29,11 +29,14 @@ export interface LaneLayout {
   intake?: string;
 }
 
-/** The longest `subject` of a layout, in bytes of UTF-8. */
-export const MAX_SUBJECT_BYTES = 256;
+/**
+ * The longest `subject` of a layout, in bytes of UTF-8. It is in the stream's configuration once per lane,
+ * and that must fit into one request: 4,096 times the longest is below the server's default max_payload of 1 MiB.
+ */
+const MAX_SUBJECT_BYTES = 128;
 
 /** The highest generation. */
-export const MAX_GENERATION = 1_000_000_000;
+const MAX_GENERATION = 1_000_000_000;
 
 /**
  * Returns the layout when nothing is wrong with it.
@@ -50,52 +53,18 @@ export function validateLayout(layout: LaneLayout): LaneLayout {
 
 /** What is wrong with a layout, each fault one sentence fragment that starts with the field's name; empty when nothing is. */
 export function layoutFaults(layout: unknown): string[] {
-  if (typeof layout !== "object" || layout === null)
+  if (typeof layout !== "object" || layout === null) {
     return [`it must be an object, and this is ${describeValue(layout)}`];
-  const { subject, generation, lanes, hash, mapping, intake } = layout as {
-    [field in keyof LaneLayout]?: unknown;
-  };
-  const faults = subjectFaults(subject);
-  const subjectIsUsable = faults.length === 0;
-  if (!isGeneration(generation)) {
-    faults.push(
-      `generation must be a whole number from 1 to ${MAX_GENERATION}, and this is ${describeValue(generation)}`,
-    );
   }
-  if (!isLaneCount(lanes))
-    faults.push(`lanes must be a whole number from 1 to ${MAX_LANES}, and this is ${describeValue(lanes)}`);
-  if (!LANE_HASHES.includes(hash as LaneHash)) {
-    faults.push(`hash must be one of ${LANE_HASHES.join(", ")}, and this is ${describeValue(hash)}`);
-  }
-  if (!MAPPINGS.includes(mapping as Mapping)) {
-    faults.push(`mapping must be one of ${MAPPINGS.join(", ")}, and this is ${describeValue(mapping)}`);
-  } else if (mapping === "publisher") {
-    if (intake !== undefined)
-      faults.push(
-        'intake is for the mappings "stream" and "account"; with "publisher" nobody would publish to it',
-      );
-  } else {
-    if (hash !== "fnv1a")
-      faults.push(
-        `hash must be "fnv1a" with the mapping "${mapping}": it is the only one the server computes`,
-      );
-    if (intake !== undefined && subjectIsUsable) {
-      faults.push(
-        ...intakeFaults(intake, subject as string).map(
-          (fault) => `intake ${describeValue(intake)}: ${fault}`,
-        ),
-      );
-    } else if (subjectIsUsable) {
-      // A root such as "in" lies over the default intake.
-      const standard = defaultIntake(subject as string);
-      faults.push(
-        ...intakeFaults(standard, subject as string).map(
-          (fault) => `intake: the default ${quote(standard)} does not fit, so name one: ${fault}`,
-        ),
-      );
-    }
-  }
-  return faults;
+  const given = layout as GivenLayout;
+  return [
+    ...subjectFaults(given.subject),
+    ...wholeNumberFaults("generation", given.generation, MAX_GENERATION),
+    ...wholeNumberFaults("lanes", given.lanes, MAX_LANES),
+    ...choiceFaults("hash", given.hash, LANE_HASHES),
+    ...choiceFaults("mapping", given.mapping, MAPPINGS),
+    ...mappingFaults(given),
+  ];
 }
 
 /**
@@ -121,10 +90,38 @@ export function layoutIntake(layout: LaneLayout): Intake {
   return parseIntake(layout.intake ?? defaultIntake(layout.subject), layout.subject);
 }
 
-function isGeneration(generation: unknown): boolean {
-  return (
-    Number.isInteger(generation) && (generation as number) >= 1 && (generation as number) <= MAX_GENERATION
-  );
+type GivenLayout = { [field in keyof LaneLayout]?: unknown };
+
+function wholeNumberFaults(field: string, value: unknown, highest: number): string[] {
+  if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= highest) return [];
+  return [`${field} must be a whole number from 1 to ${highest}, and this is ${describeValue(value)}`];
+}
+
+function choiceFaults(field: string, value: unknown, choices: readonly unknown[]): string[] {
+  if (choices.includes(value)) return [];
+  return [`${field} must be one of ${choices.join(", ")}, and this is ${describeValue(value)}`];
+}
+
+/** What the mapping asks of the hash and the intake. */
+function mappingFaults({ subject, hash, mapping, intake }: GivenLayout): string[] {
+  if (mapping === "publisher") {
+    if (intake === undefined) return [];
+    return ['intake is for the mappings "stream" and "account"; with "publisher" nobody would publish to it'];
+  }
+  if (mapping !== "stream" && mapping !== "account") return [];
+  const faults: string[] = [];
+  if (hash !== "fnv1a") {
+    faults.push(`hash must be "fnv1a" with the mapping "${mapping}": it is the only one the server computes`);
+  }
+  // Without a usable subject there is nothing to hold the intake against.
+  if (typeof subject !== "string" || subjectFaults(subject).length > 0) return faults;
+  const pattern = intake === undefined ? defaultIntake(subject) : intake;
+  // A subject such as "in" lies over the default intake.
+  const hint = intake === undefined ? " (the default; name one that fits)" : "";
+  for (const fault of intakeFaults(pattern, subject)) {
+    faults.push(`intake ${describeValue(pattern)}${hint}: ${fault}`);
+  }
+  return faults;
 }
 
 function subjectFaults(subject: unknown): string[] {
@@ -134,8 +131,9 @@ function subjectFaults(subject: unknown): string[] {
     ];
   }
   const faults: string[] = [];
-  if (utf8Length(subject) > MAX_SUBJECT_BYTES)
+  if (utf8Length(subject) > MAX_SUBJECT_BYTES) {
     faults.push(`subject is longer than ${MAX_SUBJECT_BYTES} bytes`);
+  }
   for (const [index, token] of subject.split(".").entries()) {
     const fault = literalTokenFault(token, index);
     if (fault) faults.push(`subject ${quote(subject)}: its token ${quote(token)} ${fault}`);

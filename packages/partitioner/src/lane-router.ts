@@ -1,9 +1,11 @@
 import { BoundedCache } from "./bounded-cache.js";
 import { describeValue } from "./describe-value.js";
 import { PartitionerError } from "./errors.js";
+import type { Intake } from "./intake-pattern.js";
+import { fillIntake } from "./intake-subject.js";
 import { encodeKey } from "./key-token.js";
 import { hashOf } from "./lane-hash.js";
-import { type LaneLayout, laneRoot, validateLayout } from "./lane-layout.js";
+import { type LaneLayout, laneRoot, layoutIntake, validateLayout } from "./lane-layout.js";
 import {
   checkLane,
   decodeSubjectKey,
@@ -27,12 +29,13 @@ export interface Route {
 /**
  * Lane subjects of one layout, for hot paths: the layout is checked once, and what was computed
  * for a key or a type is kept for as long as it is used.
- * Gives the same answers and errors as `laneSubject` and `parseLaneSubject`.
+ * Gives the same answers and errors as `laneSubject`, `intakeSubject` and `parseLaneSubject`.
  */
 export class LaneRouter {
   /** A frozen copy of the layout that was given. */
   readonly layout: Readonly<LaneLayout>;
   readonly #root: string;
+  readonly #intake: Intake | undefined;
   readonly #byKey: BoundedCache<Route>;
   readonly #byToken: BoundedCache<Route>;
   readonly #encodedTypes = new BoundedCache<{ readonly text: string }>(MAX_TYPES);
@@ -51,6 +54,7 @@ export class LaneRouter {
     }
     this.layout = Object.freeze({ ...validateLayout(layout) });
     this.#root = laneRoot(this.layout);
+    this.#intake = this.layout.mapping === "publisher" ? undefined : layoutIntake(this.layout);
     this.#byKey = new BoundedCache(maxKeys);
     this.#byToken = new BoundedCache(maxKeys);
   }
@@ -75,6 +79,17 @@ export class LaneRouter {
    */
   subject(event: { key: string; type: string }): string {
     return this.route(event.key).subjectPrefix + this.#encodeType(event.type);
+  }
+
+  /**
+   * The subject a publisher publishes to: `laneSubject` of the layout, or `intakeSubject` where the server
+   * chooses the lane.
+   *
+   * @throws PartitionerError INVALID_KEY, INVALID_TYPE
+   */
+  publishSubject(event: { key: string; type: string }): string {
+    if (this.#intake === undefined) return this.subject(event);
+    return fillIntake(this.#intake, this.route(event.key).token, event.type);
   }
 
   /**

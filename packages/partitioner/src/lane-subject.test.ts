@@ -125,6 +125,17 @@ describe("LaneRouter", () => {
     }
   });
 
+  test("publishes to the lane, or to the intake where the server chooses the lane", () => {
+    const event = { key: "customer-42", type: "created" };
+    expect(new LaneRouter(layout).publishSubject(event)).toBe("orders.10.customer-42.created");
+    const mapped = new LaneRouter({ ...layout, mapping: "stream" });
+    expect(mapped.publishSubject(event)).toBe("in.orders.customer-42.created");
+    expect(mapped.subject(event)).toBe("orders.10.customer-42.created");
+    expect(() => mapped.publishSubject({ ...event, type: "a.b" })).toThrow(
+      expect.objectContaining({ code: "INVALID_TYPE" }),
+    );
+  });
+
   test("is not changed by what happens to the layout it was given", () => {
     const mine = { ...layout };
     const router = new LaneRouter(mine);

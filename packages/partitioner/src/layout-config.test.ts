@@ -46,6 +46,11 @@ describe("layoutConfig", () => {
     expect(config.metadata["lanekeeper.intake"]).toBe("sensors.*.{key}.*.>");
   });
 
+  test("the largest layout fits into one request of the server's default size", () => {
+    const largest = { ...publisher, subject: "x".repeat(128), generation: 1_000_000_000, lanes: 4096 };
+    expect(JSON.stringify(layoutConfig(largest)).length).toBeLessThan(1024 * 1024 * 0.75);
+  });
+
   test("refuses a bad layout", () => {
     expect(() => layoutConfig({ ...publisher, lanes: 0 })).toThrow(
       expect.objectContaining({ code: "INVALID_LAYOUT" }),

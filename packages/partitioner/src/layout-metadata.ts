@@ -4,10 +4,10 @@ import type { LaneHash } from "./lane-hash.js";
 import { type LaneLayout, layoutFaults, layoutIntake, type Mapping } from "./lane-layout.js";
 
 /** The version of the metadata that this package writes and reads. */
-export const METADATA_VERSION = "1";
+const METADATA_VERSION = "1";
 
 /** The start of every metadata key of ours. */
-export const METADATA_PREFIX = "lanekeeper.";
+const METADATA_PREFIX = "lanekeeper.";
 
 /** A valid layout as stream metadata; the intake is spelled out, also when it is the default. */
 export function layoutMetadata(layout: LaneLayout): Record<string, string> {

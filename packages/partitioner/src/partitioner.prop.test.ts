@@ -160,6 +160,11 @@ describe("layouts", () => {
         expect(parseLaneSubject(given, subject)).toEqual({ lane, ...event });
         expect(router.parse(subject)).toEqual({ lane, ...event });
         expect(router.subject(event)).toBe(subject);
+        expect(attempt(() => router.publishSubject(event))).toEqual(
+          given.mapping === "publisher"
+            ? { ok: true, value: subject }
+            : attempt(() => intakeSubject(given, event)),
+        );
         if (given.mapping !== "stream")
           expect(layoutConfig(given).subjects.filter((filter) => matches(filter, subject))).toHaveLength(1);
       }),
