@@ -50,7 +50,7 @@ test("a torn last line is left out; any other broken line and any hole is an err
   a.record({ kind: "note", text: "whole" });
   appendFileSync(file, '{"process":"A","n":2,"atM');
   expect(history.read()).toHaveLength(1);
-  appendFileSync(file, "\n");
+  appendFileSync(file, 's":1}\n');
   expect(() => history.read()).toThrow(/A\.ndjson:2 is no record/);
 
   using other = startHistory();
@@ -58,6 +58,24 @@ test("a torn last line is left out; any other broken line and any hole is an err
   b.record({ kind: "note", text: "1" });
   appendFileSync(join(other.folder, "B.ndjson"), '{"process":"B","n":3,"atMs":1,"wallMs":1,"kind":"note"}\n');
   expect(() => other.read()).toThrow(/counter 3/);
+});
+
+test("reading again adds what was written since, also the rest of a line that was torn", () => {
+  using history = startHistory();
+  using a = openHistoryRecorder(history.folder, "A");
+  a.record({ kind: "note", text: "Fähre" });
+  expect(history.read()).toHaveLength(1);
+  const file = join(history.folder, "A.ndjson");
+  const line = Buffer.from('{"process":"A","n":2,"atMs":1e12,"wallMs":1,"kind":"note","text":"ä"}\n');
+  appendFileSync(file, line.subarray(0, -4)); // In the middle of a character.
+  expect(history.read()).toHaveLength(1);
+  appendFileSync(file, line.subarray(-4));
+  expect(history.read().at(-1)).toMatchObject({ n: 2, text: "ä" });
+});
+
+test("process starts are named apart", () => {
+  using history = startHistory();
+  expect(["A", "B", "A", "A"].map((name) => history.nameFor(name))).toEqual(["A", "B", "A-2", "A-3"]);
 });
 
 test("two recorders under one name, and names that are no file names, are refused; the folder goes", () => {

@@ -4,6 +4,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { awaitCondition } from "./harness/await-condition.js";
 import { ackVerbOf, deliveryOf, isPubAck, pubAckOf } from "./harness/jetstream-frames.js";
+import type { NatsFrame } from "./harness/nats-frame.js";
 import { type NatsProxy, startNatsProxy } from "./harness/nats-proxy.js";
 
 let server: TestServer;
@@ -81,6 +82,26 @@ test("a single +ACK is held back and goes on when it is released", async () => {
   await awaitCondition(async () => (await manager.consumers.info("ORDERS", "held")).num_ack_pending === 0, {
     what: "the released ack to arrive",
   });
+});
+
+test("watching rules and observers see what another rule drops", async () => {
+  await using proxy = await startNatsProxy(server.url);
+  await using client = await open(proxy.url);
+  const isLost = (frame: NatsFrame): boolean => frame.op === "PUB" && frame.subject === "lost";
+  const observed: string[] = [];
+  using _observing = proxy.observe((direction, frame) => {
+    if (isLost(frame)) observed.push(`${direction} ${frame.payload}`);
+  });
+  const before = proxy.intercept({ direction: "to-server", match: isLost, action: "watch" });
+  const lost = proxy.intercept({ direction: "to-server", match: isLost, action: "drop" });
+  const after = proxy.intercept({ direction: "to-server", match: isLost, action: "watch" });
+  const subscription = client.connection.subscribe("lost");
+  client.connection.publish("lost", "x");
+  await client.connection.flush();
+  await client.connection.flush();
+  expect([before, lost, after].map((each) => each.frames.length)).toEqual([1, 1, 1]);
+  expect(observed).toEqual(["to-server x"]);
+  expect(subscription.getProcessed()).toBe(0);
 });
 
 test("a delayed direction delivers everything later and in order", async () => {

@@ -26,18 +26,21 @@ export async function awaitCondition<T>(
       return answer as Exclude<T, undefined | null | false>;
     }
     if (performance.now() >= deadlineAt) {
-      const what = typeof options.what === "string" ? options.what : options.what();
-      throw new Error(`waited ${timeoutMs} ms for ${what}`);
+      throw tooLate(timeoutMs, options.what);
     }
     await sleep(options.everyMs ?? 20);
   }
 }
 
 /** The promise's own result, or an error naming what took too long. The work itself goes on. */
-export async function within<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
+export async function within<T>(
+  work: Promise<T>,
+  timeoutMs: number,
+  what: string | (() => string),
+): Promise<T> {
   const timer = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`waited ${timeoutMs} ms for ${what}`);
+    throw tooLate(timeoutMs, what);
   });
   try {
     return await Promise.race([work, late]);
@@ -45,4 +48,8 @@ export async function within<T>(work: Promise<T>, timeoutMs: number, what: strin
     timer.abort();
     late.catch(() => {});
   }
+}
+
+function tooLate(timeoutMs: number, what: string | (() => string)): Error {
+  return new Error(`waited ${timeoutMs} ms for ${typeof what === "string" ? what : what()}`);
 }

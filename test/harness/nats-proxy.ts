@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, Socket } from "node:net";
 import type { NatsFrame } from "./nats-frame.js";
 import { type Direction, ProxyPipe } from "./proxy-pipe.js";
-import { type Interception, type ProxyRule, ProxyRuleBook } from "./proxy-rule.js";
+import { type Interception, type ProxyObserver, type ProxyRule, ProxyRuleBook } from "./proxy-rule.js";
 
 /** Where a client stands in the proxy, for a rule's `match`. */
 export interface ProxyConnection {
@@ -21,9 +21,11 @@ export interface NatsProxy extends AsyncDisposable {
   readonly accepted: number;
   /**
    * Watches, drops, delays or holds single commands; what goes on is always a valid stream. Of several rules that
-   * match a command, the one added first acts and the others do not see it.
+   * would act on a command, the one added first does and the others do not see it; watching ones see all.
    */
   intercept(rule: ProxyRule): Interception;
+  /** Tells of every command that is about to be passed on, in either direction, until it is disposed of. */
+  observe(observer: ProxyObserver): Disposable;
   /** Nothing goes on in that direction (default both) until `resume`: the sender's own buffers fill up. */
   pause(direction?: Direction): void;
   resume(direction?: Direction): void;
@@ -93,6 +95,10 @@ class RunningProxy implements NatsProxy {
 
   intercept(rule: ProxyRule): Interception {
     return this.#rules.add(rule);
+  }
+
+  observe(observer: ProxyObserver): Disposable {
+    return this.#rules.observe(observer);
   }
 
   pause(direction?: Direction): void {

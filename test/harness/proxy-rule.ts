@@ -8,16 +8,16 @@ export interface ProxyRule {
   match: (frame: NatsFrame, connection: ProxyConnection) => boolean;
   /**
    * What happens to a command that matches:
-   * - `watch` passes it on and only remembers it;
+   * - `watch` only remembers it, and leaves it to the other rules;
    * - `drop` loses it;
    * - `hold` keeps it until `release()`;
    * - `cut` loses it and resets its connection;
    * - `{ delayMs }` passes it on later: what follows overtakes it, which no single TCP connection does by itself.
    */
   action: "watch" | "drop" | "hold" | "cut" | { delayMs: number };
-  /** The first so many matches pass untouched. Default 0. */
+  /** The first so many matches are left to the rules behind it. Default 0. */
   skip?: number;
-  /** How many are acted on after that; further matches pass untouched. Default: every one. */
+  /** How many are acted on after that; further matches are left to the rules behind it. Default: all. */
   times?: number;
 }
 
@@ -43,9 +43,13 @@ const PASS: Verdict = { type: "pass" };
 /** A watching rule in a long test must not eat the memory: more than this is a mistake in the test. */
 const MAX_FRAMES = 200_000;
 
+/** Is told of every command when it is about to be passed on, before any rule acts. */
+export type ProxyObserver = (direction: Direction, frame: NatsFrame, connection: ProxyConnection) => void;
+
 /** The rules of one proxy, oldest first. */
 export class ProxyRuleBook {
   readonly #rules = new Set<ActiveRule>();
+  readonly #observers = new Set<ProxyObserver>();
 
   add(rule: ProxyRule): Interception {
     const active = new ActiveRule(rule, () => this.#rules.delete(active));
@@ -53,16 +57,25 @@ export class ProxyRuleBook {
     return active;
   }
 
+  observe(observer: ProxyObserver): Disposable {
+    this.#observers.add(observer);
+    return { [Symbol.dispose]: () => void this.#observers.delete(observer) };
+  }
+
   judge(direction: Direction, frame: NatsFrame, connection: ProxyConnection): Verdict {
+    for (const observer of this.#observers) observer(direction, frame, connection);
+    let verdict: Verdict | undefined;
     for (const rule of this.#rules) {
-      const verdict = rule.judge(direction, frame, connection);
-      if (verdict !== undefined) return verdict;
+      if (verdict === undefined || rule.isWatching) {
+        verdict = rule.judge(direction, frame, connection) ?? verdict;
+      }
     }
-    return PASS;
+    return verdict ?? PASS;
   }
 
   close(): void {
     this.#rules.clear();
+    this.#observers.clear();
   }
 }
 
@@ -78,16 +91,22 @@ class ActiveRule implements Interception {
     this.#onRemove = onRemove;
   }
 
+  get isWatching(): boolean {
+    return this.#rule.action === "watch";
+  }
+
+  /** Undefined where it leaves the command to others. */
   judge(direction: Direction, frame: NatsFrame, connection: ProxyConnection): Verdict | undefined {
     const rule = this.#rule;
     if (direction !== rule.direction || !rule.match(frame, connection)) return undefined;
     this.#seen += 1;
     const first = (rule.skip ?? 0) + 1;
-    if (this.#seen < first || this.#seen >= first + (rule.times ?? Number.POSITIVE_INFINITY)) return PASS;
+    if (this.#seen < first || this.#seen >= first + (rule.times ?? Number.POSITIVE_INFINITY))
+      return undefined;
     if (this.frames.length >= MAX_FRAMES) throw new Error(`a proxy rule matched over ${MAX_FRAMES} commands`);
     // A copy: the frame is a view of a socket buffer that may be large.
     this.frames.push({ ...frame, payload: Buffer.from(frame.payload), bytes: Buffer.from(frame.bytes) });
-    if (rule.action === "watch") return PASS;
+    if (rule.action === "watch") return undefined;
     if (rule.action === "hold") return { type: "hold", keep: (passOn) => void this.#held.push(passOn) };
     if (typeof rule.action === "object") return { type: "delay", delayMs: rule.action.delayMs };
     return { type: rule.action };
