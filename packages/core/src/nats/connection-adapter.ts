@@ -1,4 +1,4 @@
-import type { NatsConnection } from "@nats-io/nats-core";
+import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
 import type { ConnectionChange, ConnectionPort } from "../runtime/connection-port.js";
 
 /** One status iterator per connection serves any number of observers. */
@@ -10,13 +10,19 @@ export function connectionAdapter(connection: NatsConnection): ConnectionPort & 
   let connected = !connection.isClosed();
   const status = connection.status();
   void (async () => {
-    for await (const { type } of status) {
+    for await (const event of status) {
+      const { type } = event;
       if (type === "disconnect") {
         connected = false;
         tell({ type: "disconnected" });
       } else if (type === "reconnect") {
         connected = true;
         tell({ type: "reconnected" });
+      } else if (type === "error") {
+        const { error } = event;
+        if (error instanceof PermissionViolationError && error.operation === "publish") {
+          tell({ type: "publish-denied", subject: error.subject, error });
+        }
       }
     }
   })();

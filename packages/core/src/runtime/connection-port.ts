@@ -13,4 +13,6 @@ export interface ConnectionPort {
 export type ConnectionChange =
   | { type: "disconnected" }
   | { type: "reconnected" }
+  /** The server refused what was published to `subject`; it does not say which message. */
+  | { type: "publish-denied"; subject: string; error: Error }
   | { type: "closed"; error: Error | undefined };

@@ -1,0 +1,40 @@
+/**
+ * How long to wait for answers to publishes, from how long they took so far. Milliseconds throughout.
+ * A retry too early costs a duplicate that the server recognises, one too late delays the key.
+ */
+export class PublishWait {
+  readonly #longest: number;
+  #latency = 0;
+
+  /** @param timeoutMs of a publish; a lost answer is to be noticed well within it */
+  constructor(timeoutMs: number) {
+    this.#longest = Math.max(timeoutMs / 4, 25);
+  }
+
+  /** An answer to a first attempt took `ms`. */
+  answered(ms: number): void {
+    this.#latency += (ms - this.#latency) / 8;
+  }
+
+  /** Until the answer to attempt number `attempt` (from 1) is overdue. */
+  forAnswer(attempt: number): number {
+    const first = Math.min(Math.max(this.#latency * 4, shortestAnswer), longestAnswer);
+    return Math.min(first * 2 ** Math.min(attempt - 1, 4), longestAnswer, this.#longest);
+  }
+
+  /** Before trying again after setback number `setback` (from 1). */
+  afterSetback(setback: number): number {
+    return Math.min(100 * 2 ** Math.min(setback - 1, 4), 1_000, this.#longest);
+  }
+}
+
+const shortestAnswer = 500;
+const longestAnswer = 8_000;
+
+/**
+ * For how long after its first attempt an event may be sent again with the same id. The server forgets an id one
+ * window after it stored the event; a tenth of it is left for the way there.
+ */
+export function resendSpan(duplicateWindowMs: number): number {
+  return duplicateWindowMs - Math.max(duplicateWindowMs / 10, 50);
+}

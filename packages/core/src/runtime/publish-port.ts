@@ -1,0 +1,49 @@
+/** One attempt's worth of an event, encoded once and kept until the outcome is known. */
+export interface PublishMessage {
+  readonly subject: string;
+  readonly payload: Uint8Array;
+  /** As `PublishPort.encodeHeaders` made them. */
+  readonly headers: Uint8Array;
+}
+
+export interface PublishHeaders {
+  /** `Nats-Msg-Id`. */
+  readonly id: string;
+  /** The last sequence that the stream is expected to hold under `filter`. */
+  readonly expect?: { readonly lastSeq: number; readonly filter: string };
+  /** The caller's, checked. */
+  readonly lines?: readonly (readonly [name: string, value: string])[];
+}
+
+/** Told of every reply; must not throw. */
+export interface PublishListener {
+  answered(token: number, data: Uint8Array): void;
+  noResponders(token: number): void;
+  /** The server refuses this connection the reply subscription: no answer will ever come. */
+  inboxDenied(error: Error): void;
+}
+
+/** Where the server's mapping put one probe of {@link PublishPort.probe}. */
+export interface MappingProbe {
+  /** Published to. */
+  readonly intake: string;
+  /** A subject with wildcards that the mapped probe matches whatever its lane. */
+  readonly filter: string;
+}
+
+/** What one publisher asks of its connection: attempts out, answers back, on one reply subscription. */
+export interface PublishPort {
+  /** Differs between any two ports, in any process. */
+  readonly idPrefix: string;
+  /** @throws LanekeeperError CONNECTION_CLOSED */
+  listen(listener: PublishListener): void;
+  encodeHeaders(headers: PublishHeaders): Uint8Array;
+  /** @throws LanekeeperError CONNECTION_CLOSED; anything else: the client refuses this message. */
+  send(message: PublishMessage, token: number): void;
+  /**
+   * The subjects as which probes come out of the server's mappings, in order; undefined for one that was not seen.
+   * Nothing is stored. Never rejects.
+   */
+  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[]>;
+  close(): void;
+}

@@ -1,0 +1,103 @@
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { Clock, Timer } from "./clock.js";
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: LanekeeperError) => void;
+}
+
+/** Who waits for room in a publisher's buffer, and who for everything accepted so far to be settled. */
+export class PublishWaiters {
+  readonly #roomLeft: () => number;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  /** In order of their calls. */
+  readonly #forRoom = new Map<Waiter, Timer>();
+  readonly #forSettled = new Set<{ readonly upTo: number; left: number; readonly resolve: () => void }>();
+  #accepted = 0;
+  #settled = 0;
+  #stopped: LanekeeperError | undefined;
+
+  constructor(roomLeft: () => number, clock: Clock, timeoutMs: number) {
+    this.#roomLeft = roomLeft;
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Events accepted so far. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  onAccepted(): void {
+    this.#accepted++;
+  }
+
+  /** The call of event number `number` (from 1, by acceptance) is settled. */
+  onSettled(number: number): void {
+    this.#settled++;
+    if (this.#forSettled.size === 0) return;
+    for (const waiter of this.#forSettled) {
+      if (number > waiter.upTo || --waiter.left > 0) continue;
+      this.#forSettled.delete(waiter);
+      waiter.resolve();
+    }
+  }
+
+  /** Everything accepted so far is settled. */
+  settled(): Promise<void> {
+    const left = this.#accepted - this.#settled;
+    if (left <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#forSettled.add({ upTo: this.#accepted, left, resolve });
+    });
+  }
+
+  /** There is room; rejects with BUFFER_FULL when there was none for the timeout. */
+  room(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopped !== undefined) return reject(this.#stopped);
+      if (this.#roomLeft() > this.#forRoom.size) return resolve();
+      const waiter = { resolve, reject };
+      this.#forRoom.set(
+        waiter,
+        this.#clock.after(this.#timeoutMs, () => this.#giveUp(waiter)),
+      );
+    });
+  }
+
+  /** Something may have left the buffer: as many go on as there is room for, so that each finds it. */
+  onRoom(): void {
+    if (this.#forRoom.size === 0) return;
+    let room = this.#roomLeft();
+    for (const [waiter, timer] of this.#forRoom) {
+      if (room-- <= 0) return;
+      timer.stop();
+      this.#forRoom.delete(waiter);
+      waiter.resolve();
+    }
+  }
+
+  stop(error: LanekeeperError): void {
+    this.#stopped ??= error;
+    for (const [waiter, timer] of this.#forRoom) {
+      timer.stop();
+      waiter.reject(error);
+    }
+    this.#forRoom.clear();
+  }
+
+  #giveUp(waiter: Waiter): void {
+    this.#forRoom.delete(waiter);
+    if (this.#roomLeft() > 0) {
+      waiter.resolve();
+      return;
+    }
+    waiter.reject(
+      new LanekeeperError(
+        "BUFFER_FULL",
+        `the publisher's buffer had no room for ${this.#timeoutMs} ms; the server does not answer, or more is published than it can store`,
+      ),
+    );
+  }
+}
