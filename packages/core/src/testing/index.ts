@@ -6,3 +6,4 @@ export {
   type TestServerOptions,
 } from "./test-server.js";
 export type { TestServerNode } from "./test-server-node.js";
+export { testContext, testEvent } from "./test-event.js";

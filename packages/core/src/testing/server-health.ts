@@ -31,25 +31,11 @@ export async function isHealthy(ports: NodePorts): Promise<boolean> {
   return health?.["status"] === "ok";
 }
 
-/** The meta group as one node sees it. */
-export interface MetaGroup {
-  leader: string | undefined;
-  /** Nodes in the group, this one included. */
-  size: number;
-  /** Followers that have everything; only the leader knows. */
-  currentFollowers: number;
-}
-
-/** Undefined when the node does not answer or is not in a cluster. */
-export async function metaGroup(ports: NodePorts): Promise<MetaGroup | undefined> {
+/** The name of the meta leader that a node of a cluster knows; undefined when it knows none or does not answer. */
+export async function metaLeader(ports: NodePorts): Promise<string | undefined> {
   const meta = (await ask(ports.monitor, "/jsz"))?.["meta_cluster"];
   if (!isRecord(meta)) return undefined;
-  const replicas = Array.isArray(meta["replicas"]) ? meta["replicas"] : [];
-  return {
-    leader: typeof meta["leader"] === "string" && meta["leader"] !== "" ? meta["leader"] : undefined,
-    size: typeof meta["cluster_size"] === "number" ? meta["cluster_size"] : 0,
-    currentFollowers: replicas.filter((replica) => isRecord(replica) && replica["current"] === true).length,
-  };
+  return typeof meta["leader"] === "string" && meta["leader"] !== "" ? meta["leader"] : undefined;
 }
 
 async function ask(port: number, path: string): Promise<Record<string, unknown> | undefined> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { untilStopped } from "./stopped-process.js";
 import { waitUntil } from "./wait-until.js";
 
 /** After SIGTERM a server that has not ended by then is killed. */
@@ -73,10 +74,11 @@ export class ServerProcess {
     await this.kill();
   }
 
-  /** SIGSTOP: the sockets stay open and nothing answers. */
+  /** SIGSTOP: the sockets stay open and nothing answers from the moment that this returns. */
   freeze(): void {
     this.#signal("SIGSTOP");
     this.#frozen = true;
+    if (this.pid !== undefined) untilStopped(this.pid);
   }
 
   /** SIGCONT. */

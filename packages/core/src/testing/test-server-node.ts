@@ -23,7 +23,7 @@ export interface TestServerNode {
   kill(): Promise<void>;
   /** SIGTERM, the server's graceful stop; after 10 s SIGKILL. */
   stop(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. Throws when the node is stopped. */
+  /** SIGSTOP: connections stay open and nothing answers once this has returned. Throws when the node is stopped. */
   freeze(): void;
   /** SIGCONT. Throws when the node is stopped. */
   thaw(): void;

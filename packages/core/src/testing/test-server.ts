@@ -9,7 +9,7 @@ import { jetStreamAnswers, stepDownLeader } from "./jetstream-probe.js";
 import { type ConfigContext, layOut, type NodeLayout } from "./node-layout.js";
 import { type ProcessGuard, startProcessGuard } from "./process-guard.js";
 import { serverConfig } from "./server-config.js";
-import { metaGroup } from "./server-health.js";
+import { metaLeader } from "./server-health.js";
 import { configFileOf, PortTakenError, ServerNode, type TestServerNode } from "./test-server-node.js";
 import { waitUntil } from "./wait-until.js";
 
@@ -225,7 +225,7 @@ class RunningServer implements TestServer {
 
   async #ready(deadlineAt: number): Promise<void> {
     await settleAll(this.nodes.map((node) => node.healthy(deadlineAt)));
-    if (this.nodes.length > 1) await this.#metaComplete(deadlineAt);
+    if (this.nodes.length > 1) await this.#metaLeaderAgreed(deadlineAt);
     const answer = await jetStreamAnswers(
       { ...this.#connect, servers: [...this.urls] },
       this.nodes.length,
@@ -234,17 +234,13 @@ class RunningServer implements TestServer {
     if (answer !== "yes") throw this.#first.notReady(`has no answering JetStream: ${answer}`);
   }
 
-  /** One leader, known to all, with everybody caught up. */
-  async #metaComplete(deadlineAt: number): Promise<void> {
-    const complete = await waitUntil(async () => {
-      const views = await Promise.all(this.nodes.map((node) => metaGroup(node.ports)));
-      const leader = views[0]?.leader;
-      const agreed = leader !== undefined && views.every((view) => view?.leader === leader);
-      const followers = views[this.nodes.findIndex((node) => node.name === leader)]?.currentFollowers;
-      return agreed && followers === this.nodes.length - 1 ? true : undefined;
+  /** One leader, known to all. */
+  async #metaLeaderAgreed(deadlineAt: number): Promise<void> {
+    const agreed = await waitUntil(async () => {
+      const leaders = new Set(await Promise.all(this.nodes.map((node) => metaLeader(node.ports))));
+      return leaders.size === 1 && !leaders.has(undefined) ? true : undefined;
     }, deadlineAt);
-    if (complete !== true)
-      throw this.#first.notReady("and its cluster elected no meta leader that all follow");
+    if (agreed !== true) throw this.#first.notReady("and its cluster elected no meta leader");
   }
 }
 
