@@ -1,0 +1,338 @@
+import { CompletedMemory } from "./completed-memory.js";
+import type { RetryPolicy } from "./retry-policy.js";
+import { retryDelayMs } from "./retry-policy.js";
+
+export interface LaneMachineOptions {
+  readonly retry: RetryPolicy;
+  readonly onExhausted: "block" | "drop";
+}
+
+/** What happened to a lane. `now` is monotonic milliseconds; a `run` is one start of a handler, numbered by the machine. */
+export type LaneInput =
+  | { type: "delivered"; seq: number; key: string; stamp: string }
+  /** An event that is not this lane's to handle (foreign publisher): held, never started. */
+  | { type: "misrouted"; seq: number; key: string; stamp: string }
+  | { type: "handled"; run: number }
+  /** The run got no slot and will not get one: it never began. */
+  | { type: "unstarted"; run: number }
+  | {
+      type: "failed";
+      run: number;
+      terminal: boolean;
+      retryAfterMs?: number | undefined;
+      roll: number;
+      now: number;
+    }
+  /** Time went on: retries that are due start. */
+  | { type: "tick"; now: number }
+  /** The hold of this event is no longer proven (O6). */
+  | { type: "lapsed"; seq: number }
+  /** The stream no longer holds this event. */
+  | { type: "gone"; seq: number }
+  /** The consumer or the stream was made anew: nothing held is ours any more. */
+  | { type: "reset"; forget: boolean }
+  /** No handler starts any more; what waits is given back. */
+  | { type: "closing"; now: number };
+
+/** What to do about it, in this order. */
+export type LaneEffect =
+  | { type: "start"; seq: number; run: number; retries: number }
+  /** Settled: the server may deliver the next one. `again`: it was settled before, and is not run again. */
+  | { type: "ack"; seq: number; again: boolean }
+  | { type: "drop"; seq: number }
+  /** Give the event back to the group, to come again after `delayMs`. */
+  | { type: "release"; seq: number; delayMs: number }
+  | { type: "retry"; seq: number; delayMs: number }
+  | { type: "blocked"; seq: number; delayMs: number }
+  | { type: "misrouted"; seq: number }
+  | { type: "lost"; seq: number }
+  /** The handler's hold is gone: abort its signal. Its result will not count. */
+  | { type: "fence"; seq: number; run: number }
+  | { type: "wake"; at: number };
+
+type HeldState = "queued" | "running" | "waiting" | "misrouted";
+
+interface Held {
+  readonly seq: number;
+  readonly key: string;
+  readonly stamp: string;
+  state: HeldState;
+  failures: number;
+  blocked: boolean;
+  dueAt: number;
+  run: number;
+}
+
+interface Run {
+  readonly key: string;
+  /** Undefined once the event was taken from the lane while its handler runs: the result no longer counts. */
+  held: Held | undefined;
+}
+
+/**
+ * One lane of one group in one worker: which event may start, be acked, retried, dropped or given back. Pure: no I/O,
+ * no clock, no randomness.
+ *
+ * - O1, O3: events of a key queue in the order of delivery and the next one starts only when the one before is settled.
+ * - O2: a key whose handler still runs is never started again, also when its event was fenced, reset or redelivered.
+ * - O6: once an event's hold has lapsed nothing is sent for it and its handler's result does not count.
+ */
+export class LaneMachine {
+  readonly #options: LaneMachineOptions;
+  readonly #held = new Map<number, Held>();
+  /** Per key, its held events in order; the first is the one that may run. */
+  readonly #queues = new Map<string, Held[]>();
+  readonly #runs = new Map<number, Run>();
+  readonly #busy = new Set<string>();
+  readonly #completed = new CompletedMemory();
+  #lastRun = 0;
+  #closing = false;
+
+  constructor(options: LaneMachineOptions) {
+    this.#options = options;
+  }
+
+  /** Events delivered and not yet settled. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  /** Handlers that have not ended, fenced ones included. */
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  isHeld(seq: number): boolean {
+    return this.#held.has(seq);
+  }
+
+  /** Events that wait for a decision from outside: exhausted with onExhausted "block", or misrouted. */
+  stuck(): { seq: number; key: string; misrouted: boolean }[] {
+    const stuck = [];
+    for (const { seq, key, blocked, state } of this.#held.values()) {
+      if (blocked || state === "misrouted") stuck.push({ seq, key, misrouted: state === "misrouted" });
+    }
+    return stuck;
+  }
+
+  step(input: LaneInput): LaneEffect[] {
+    const effects: LaneEffect[] = [];
+    switch (input.type) {
+      case "delivered":
+        this.#delivered(input, effects);
+        break;
+      case "misrouted":
+        this.#misrouted(input, effects);
+        break;
+      case "handled":
+        this.#handled(input.run, effects);
+        break;
+      case "unstarted":
+        this.#unstarted(input.run, effects);
+        break;
+      case "failed":
+        this.#failed(input, effects);
+        break;
+      case "tick":
+        this.#tick(input.now, effects);
+        break;
+      case "lapsed":
+        this.#lapsed(input.seq, effects);
+        break;
+      case "gone":
+        this.#gone(input.seq, effects);
+        break;
+      case "reset":
+        this.#reset(input.forget, effects);
+        break;
+      case "closing":
+        this.#close(input.now, effects);
+        break;
+    }
+    return effects;
+  }
+
+  #delivered({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
+    if (this.#completed.has(seq, stamp)) {
+      effects.push({ type: "ack", seq, again: true });
+    } else if (this.#closing) {
+      effects.push({ type: "release", seq, delayMs: 0 });
+    } else if (this.#isNew(seq, stamp, effects)) {
+      const held = this.#hold(seq, key, stamp, "queued");
+      const queue = this.#queues.get(key);
+      if (queue === undefined) this.#queues.set(key, [held]);
+      else insertInOrder(queue, held);
+      this.#startNext(key, effects);
+    }
+  }
+
+  #misrouted({ seq, stamp }: { seq: number; stamp: string }, effects: LaneEffect[]): void {
+    if (this.#closing) {
+      effects.push({ type: "release", seq, delayMs: 0 });
+    } else if (this.#isNew(seq, stamp, effects)) {
+      this.#hold(seq, "", stamp, "misrouted");
+      effects.push({ type: "misrouted", seq });
+    }
+  }
+
+  /** Whether the event is not held yet. Another stamp under a held sequence is another stream's event: the held one is gone. */
+  #isNew(seq: number, stamp: string, effects: LaneEffect[]): boolean {
+    const held = this.#held.get(seq);
+    if (held === undefined) return true;
+    if (held.stamp === stamp) return false;
+    this.#lapsed(seq, effects);
+    return true;
+  }
+
+  #unstarted(number: number, effects: LaneEffect[]): void {
+    const { key, held } = this.#end(number);
+    if (held !== undefined) {
+      this.#take(held);
+      effects.push({ type: "release", seq: held.seq, delayMs: 0 });
+    }
+    this.#startNext(key, effects);
+  }
+
+  #handled(number: number, effects: LaneEffect[]): void {
+    const { key, held } = this.#end(number);
+    if (held !== undefined) {
+      this.#settle(held);
+      effects.push({ type: "ack", seq: held.seq, again: false });
+    }
+    this.#startNext(key, effects);
+  }
+
+  #failed(input: LaneInput & { type: "failed" }, effects: LaneEffect[]): void {
+    const { key, held } = this.#end(input.run);
+    if (held === undefined) return this.#startNext(key, effects);
+    const { retry, onExhausted } = this.#options;
+    held.failures++;
+    const exhausted = input.terminal || held.failures >= retry.attempts;
+    if (exhausted && onExhausted === "drop") {
+      this.#settle(held);
+      effects.push({ type: "drop", seq: held.seq });
+      return this.#startNext(key, effects);
+    }
+    // A blocked event is tried on at the longest delay, so that it goes on by itself once its cause is mended.
+    const delayMs = exhausted
+      ? retry.maxDelayMs * (1 + retry.jitter * input.roll)
+      : (input.retryAfterMs ?? retryDelayMs(retry, held.failures, input.roll));
+    if (this.#closing) {
+      this.#take(held);
+      effects.push({ type: "release", seq: held.seq, delayMs });
+      return;
+    }
+    held.state = "waiting";
+    held.dueAt = input.now + delayMs;
+    if (exhausted && !held.blocked) {
+      held.blocked = true;
+      effects.push({ type: "blocked", seq: held.seq, delayMs });
+    } else {
+      effects.push({ type: "retry", seq: held.seq, delayMs });
+    }
+    effects.push({ type: "wake", at: held.dueAt });
+  }
+
+  #tick(now: number, effects: LaneEffect[]): void {
+    for (const held of this.#held.values()) {
+      if (held.state !== "waiting") continue;
+      if (held.dueAt > now) {
+        effects.push({ type: "wake", at: held.dueAt });
+      } else {
+        held.state = "queued";
+        this.#startNext(held.key, effects);
+      }
+    }
+  }
+
+  #lapsed(seq: number, effects: LaneEffect[]): void {
+    const held = this.#held.get(seq);
+    if (held === undefined) return;
+    if (held.state === "running") this.#fence(held, effects);
+    this.#take(held);
+    if (!this.#busy.has(held.key)) this.#startNext(held.key, effects);
+  }
+
+  #gone(seq: number, effects: LaneEffect[]): void {
+    const held = this.#held.get(seq);
+    if (held === undefined || held.state === "running") return;
+    this.#take(held);
+    this.#completed.add(held.seq, held.stamp);
+    // The ack frees the pending place that a removed event can leave behind in the consumer.
+    effects.push({ type: "lost", seq }, { type: "ack", seq, again: true });
+    this.#startNext(held.key, effects);
+  }
+
+  #reset(forget: boolean, effects: LaneEffect[]): void {
+    for (const held of this.#held.values()) {
+      if (held.state === "running") this.#fence(held, effects);
+    }
+    this.#held.clear();
+    this.#queues.clear();
+    if (forget) this.#completed.clear();
+  }
+
+  #close(now: number, effects: LaneEffect[]): void {
+    this.#closing = true;
+    for (const held of [...this.#held.values()]) {
+      if (held.state === "running") continue;
+      this.#take(held);
+      const delayMs = held.state === "waiting" ? Math.max(held.dueAt - now, 0) : 0;
+      effects.push({ type: "release", seq: held.seq, delayMs });
+    }
+  }
+
+  #startNext(key: string, effects: LaneEffect[]): void {
+    if (this.#closing || this.#busy.has(key)) return;
+    const first = this.#queues.get(key)?.[0];
+    if (first === undefined || first.state !== "queued") return;
+    const run = ++this.#lastRun;
+    first.state = "running";
+    first.run = run;
+    this.#busy.add(key);
+    this.#runs.set(run, { key, held: first });
+    effects.push({ type: "start", seq: first.seq, run, retries: first.failures });
+  }
+
+  /** A handler ended: its key is free. */
+  #end(number: number): Run {
+    const run = this.#runs.get(number);
+    if (run === undefined) throw new Error(`O2: run ${number} ended twice or never started`);
+    this.#runs.delete(number);
+    this.#busy.delete(run.key);
+    return run;
+  }
+
+  #fence(held: Held, effects: LaneEffect[]): void {
+    const run = this.#runs.get(held.run);
+    if (run !== undefined) run.held = undefined;
+    effects.push({ type: "fence", seq: held.seq, run: held.run });
+  }
+
+  #hold(seq: number, key: string, stamp: string, state: HeldState): Held {
+    const held = { seq, key, stamp, state, failures: 0, blocked: false, dueAt: 0, run: 0 };
+    this.#held.set(seq, held);
+    return held;
+  }
+
+  #settle(held: Held): void {
+    this.#take(held);
+    this.#completed.add(held.seq, held.stamp);
+  }
+
+  #take(held: Held): void {
+    this.#held.delete(held.seq);
+    const queue = this.#queues.get(held.key);
+    const index = queue?.indexOf(held) ?? -1;
+    if (queue === undefined || index < 0) return;
+    if (queue.length === 1) this.#queues.delete(held.key);
+    else queue.splice(index, 1);
+  }
+}
+
+/** A redelivery may bring an earlier event of the key after later ones: it goes in front of what has not started (O1). */
+function insertInOrder(queue: Held[], held: Held): void {
+  let index = queue.length;
+  while (index > 0 && (queue[index - 1] as Held).seq > held.seq) index--;
+  queue.splice(index, 0, held);
+}

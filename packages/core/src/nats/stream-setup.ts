@@ -1,0 +1,148 @@
+import { type LaneLayout, layoutConfig, layoutFromMetadata } from "@lanekeeper/partitioner";
+import type { StreamConfig, StreamInfo } from "@nats-io/jetstream";
+import { foreignSubjects } from "../domain/foreign-subjects.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { carrierFault } from "../domain/layout-state.js";
+import { unsafeSettings } from "../domain/stream-rules.js";
+import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
+import type { JetStreamApi } from "./jetstream-api.js";
+import { snapshotOf } from "./stream-adapter.js";
+
+export interface StreamWish {
+  readonly layout: LaneLayout;
+  readonly streamConfig: Partial<StreamConfig>;
+}
+
+/**
+ * Finds the stream and its layout; with a wish, makes what is missing. An existing layout always wins over the wish.
+ * Whatever is found or made is checked against every rule before it is returned.
+ */
+export async function findOrCreateStream(
+  api: JetStreamApi,
+  stream: string,
+  wish: StreamWish | undefined,
+): Promise<{ info: StreamInfo; layout: LaneLayout }> {
+  let info = await readStream(api, stream);
+  if (info === undefined) {
+    if (wish === undefined) {
+      throw new LanekeeperError(
+        "STREAM_NOT_FOUND",
+        `stream ${stream} does not exist; create it, or pass \`create\` so that openLanes does`,
+      );
+    }
+    info = await createStream(api, stream, wish);
+  }
+  let layout = readLayout(stream, info);
+  if (layout === undefined) {
+    if (wish === undefined) {
+      throw new LanekeeperError(
+        "LAYOUT_MISSING",
+        `stream ${stream} has no lanekeeper.* metadata, so its lanes are not known; pass \`create\` to add a layout`,
+      );
+    }
+    info = await addLayout(api, stream, info, wish.layout);
+    layout = wish.layout;
+  }
+  check(stream, info, layout);
+  return { info, layout };
+}
+
+async function readStream(api: JetStreamApi, stream: string): Promise<StreamInfo | undefined> {
+  try {
+    return await api.manager.streams.info(stream);
+  } catch (error) {
+    if (apiCodeOf(error) === apiCode.streamNotFound) return undefined;
+    throw translateApiError(error, `reading stream ${stream}`);
+  }
+}
+
+async function createStream(api: JetStreamApi, stream: string, wish: StreamWish): Promise<StreamInfo> {
+  const wanted = layoutConfig(wish.layout);
+  const { metadata, ...rest } = wish.streamConfig;
+  const config = {
+    deny_delete: true,
+    ...rest,
+    name: stream,
+    subjects: wanted.subjects,
+    metadata: { ...metadata, ...wanted.metadata },
+    ...(wish.layout.mapping === "stream" ? { subject_transform: wanted.transform } : {}),
+  } as StreamConfig & { name: string };
+  try {
+    return await api.manager.streams.add(config);
+  } catch (error) {
+    // Another process was faster; what it made wins.
+    const existing = apiCodeOf(error) === apiCode.streamNameInUse ? await readStream(api, stream) : undefined;
+    if (existing !== undefined) return existing;
+    throw translateApiError(error, `creating stream ${stream}`);
+  }
+}
+
+function readLayout(stream: string, info: StreamInfo): LaneLayout | undefined {
+  try {
+    return layoutFromMetadata(info.config.metadata);
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new LanekeeperError(
+      "LAYOUT_DIFFERS",
+      `the layout metadata of stream ${stream} is damaged: ${text}`,
+      { cause },
+    );
+  }
+}
+
+/** Gives an existing stream without a layout its first one: its subjects, transform and metadata, in one update. */
+async function addLayout(
+  api: JetStreamApi,
+  stream: string,
+  info: StreamInfo,
+  layout: LaneLayout,
+): Promise<StreamInfo> {
+  refuseUnsafe(stream, info.config, layout.lanes);
+  const wanted = layoutConfig(layout);
+  refuseForeign(stream, layout, info.config.subjects ?? []);
+  const what = `adding a layout to stream ${stream}`;
+  if (layout.mapping !== "stream" && info.config.subject_transform !== undefined) {
+    throw new LanekeeperError(
+      "UNSAFE_STREAM",
+      `${what}: it has a subject transform (→ ${info.config.subject_transform.dest}), which would move events between lanes; remove it`,
+    );
+  }
+  const subjects = [...new Set([...(info.config.subjects ?? []), ...wanted.subjects])];
+  try {
+    return await api.manager.streams.update(stream, {
+      subjects,
+      metadata: { ...info.config.metadata, ...wanted.metadata },
+      ...(layout.mapping === "stream" && wanted.transform ? { subject_transform: wanted.transform } : {}),
+    });
+  } catch (error) {
+    throw translateApiError(error, what);
+  }
+}
+
+function check(stream: string, info: StreamInfo, layout: LaneLayout): void {
+  refuseUnsafe(stream, info.config, layout.lanes);
+  const fault = carrierFault(layout, snapshotOf(info));
+  if (fault !== undefined) throw fault;
+  refuseForeign(stream, layout, info.config.subjects ?? []);
+}
+
+function refuseUnsafe(stream: string, config: Partial<StreamConfig>, lanes: number): void {
+  const reasons = unsafeSettings(config, lanes);
+  if (reasons.length > 0) {
+    throw new LanekeeperError(
+      "UNSAFE_STREAM",
+      `stream ${stream} is not fit for lanes: ${reasons.join("; ")}`,
+    );
+  }
+}
+
+function refuseForeign(stream: string, layout: LaneLayout, subjects: readonly string[]): void {
+  const foreign = foreignSubjects(layout.subject, layoutConfig(layout).subjects, subjects);
+  if (foreign.length > 0) {
+    throw new LanekeeperError(
+      "UNSAFE_STREAM",
+      `stream ${stream} also stores ${foreign.slice(0, 5).join(", ")}, where an event could have no lane and never be handled; ` +
+        "replace these subjects by the layout's own (layoutConfig lists them)",
+    );
+  }
+}

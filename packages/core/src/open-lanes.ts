@@ -1,0 +1,180 @@
+import { hostname } from "node:os";
+import type { NatsConnection } from "@nats-io/nats-core";
+import type { Handler } from "./domain/event.js";
+import { groupNameFault } from "./domain/group-name.js";
+import { LanekeeperError } from "./domain/lanekeeper-error.js";
+import type { PublisherOptions } from "./domain/publisher-options.js";
+import { versionAtLeast } from "./domain/server-version.js";
+import { resolveWorkerOptions, type WorkerOptions } from "./domain/worker-options.js";
+import type { Lanes } from "./lanes.js";
+import { type LanesOptions, resolveLanesOptions } from "./lanes-options.js";
+import { connectionAdapter } from "./nats/connection-adapter.js";
+import { type JetStreamApi, jetStreamApi } from "./nats/jetstream-api.js";
+import { laneConsumerAdapter } from "./nats/lane-consumer-adapter.js";
+import { laneFeedAdapter } from "./nats/lane-feed-adapter.js";
+import { publishAdapter } from "./nats/publish-adapter.js";
+import { rosterAdapter } from "./nats/roster-adapter.js";
+import { snapshotOf, streamAdapter } from "./nats/stream-adapter.js";
+import { findOrCreateStream } from "./nats/stream-setup.js";
+import { systemClock } from "./runtime/clock.js";
+import { ConsumerGroup, type Group } from "./runtime/group.js";
+import { GroupConsumers } from "./runtime/group-consumers.js";
+import type { LanesContext } from "./runtime/lanes-context.js";
+import { notifier } from "./runtime/notifier.js";
+import { createPublisher, type LanePublisher } from "./runtime/publisher.js";
+import type { RosterPort } from "./runtime/roster-port.js";
+import { StreamWatch } from "./runtime/stream-watch.js";
+import { type LaneWorker, startWorker } from "./runtime/worker.js";
+
+/** The oldest nats-server whose streams have metadata and subject transforms. */
+export const minimumServerVersion = "2.10.0";
+
+/**
+ * Opens a stream with lanes. With `create`, makes what is missing; an existing layout always wins.
+ *
+ * Rejects with INVALID_OPTIONS (every fault at once), SERVER_TOO_OLD, JETSTREAM_UNAVAILABLE, STREAM_NOT_FOUND,
+ * LAYOUT_MISSING, LAYOUT_DIFFERS, UNSAFE_STREAM (every reason at once), PERMISSION_DENIED, REQUEST_TIMEOUT, API_ERROR or
+ * CONNECTION_CLOSED. The connection stays the caller's: it is never closed here.
+ */
+export async function openLanes<E extends object = Record<string, unknown>>(
+  connection: NatsConnection,
+  options: LanesOptions,
+): Promise<Lanes<E>> {
+  const { stream, create, jetstream, onNotification } = resolveLanesOptions(options);
+  if (connection.isClosed()) {
+    throw new LanekeeperError(
+      "CONNECTION_CLOSED",
+      "openLanes() was given a closed connection; connect first",
+    );
+  }
+  const version = connection.info?.version ?? "unknown";
+  if (!versionAtLeast(version, minimumServerVersion)) {
+    throw new LanekeeperError(
+      "SERVER_TOO_OLD",
+      `the server is nats-server ${version}; Lanekeeper needs ${minimumServerVersion} or later`,
+    );
+  }
+  const api = await jetStreamApi(connection, jetstream);
+  const { info, layout } = await findOrCreateStream(api, stream, create);
+  const clock = systemClock;
+  const port = connectionAdapter(connection);
+  const streamPort = streamAdapter(api.manager, stream);
+  const context: LanesContext = {
+    stream,
+    layout: Object.freeze(layout),
+    opened: snapshotOf(info),
+    streamPort,
+    connection: port,
+    clock,
+    watch: new StreamWatch(streamPort, layout, clock),
+    notify: notifier(onNotification, clock),
+  };
+  return new OpenLanes<E>(connection, api, context, () => port.stop());
+}
+
+class OpenLanes<E extends object> implements Lanes<E> {
+  readonly #connection: NatsConnection;
+  readonly #api: JetStreamApi;
+  readonly #context: LanesContext;
+  readonly #consumers: GroupConsumers;
+  readonly #roster: RosterPort;
+  readonly #release: () => void;
+  readonly #publishers = new Set<LanePublisher<E>>();
+  readonly #workers = new Set<LaneWorker>();
+  readonly #starting = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(connection: NatsConnection, api: JetStreamApi, context: LanesContext, release: () => void) {
+    this.#connection = connection;
+    this.#api = api;
+    this.#context = context;
+    this.#release = release;
+    const port = laneConsumerAdapter(api, context.stream);
+    this.#consumers = new GroupConsumers(context.layout, port, context.streamPort);
+    this.#roster = rosterAdapter(connection, context.stream);
+  }
+
+  get layout(): LanesContext["layout"] {
+    return this.#context.layout;
+  }
+
+  publisher(options: PublisherOptions = {}): LanePublisher<E> {
+    this.#refuseClosed();
+    const publisher = createPublisher<E>(this.#context, publishAdapter(this.#connection), options);
+    this.#publishers.add(publisher);
+    return publisher;
+  }
+
+  async work(options: WorkerOptions<E>, handler: Handler<E>): Promise<LaneWorker> {
+    this.#refuseClosed();
+    const resolved = resolveWorkerOptions(options, defaultWorkerName());
+    if (typeof handler !== "function") {
+      throw new LanekeeperError(
+        "INVALID_OPTIONS",
+        "work() needs a handler: a function of an event and a context",
+      );
+    }
+    const { stream, connection, clock } = this.#context;
+    const openFeed = laneFeedAdapter(this.#connection, connection, this.#api, stream, clock);
+    const parts = {
+      context: this.#context,
+      consumers: this.#consumers,
+      openFeed,
+      roster: this.#roster,
+      random: Math.random,
+    };
+    const starting = startWorker(parts, resolved, handler);
+    this.#starting.add(starting);
+    try {
+      const worker = await starting;
+      this.#workers.add(worker);
+      void worker.closed.then(() => this.#workers.delete(worker));
+      return worker;
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  group(name: string): Group {
+    const fault = groupNameFault(name);
+    if (fault !== undefined) throw new LanekeeperError("INVALID_OPTIONS", fault);
+    return new ConsumerGroup({
+      name,
+      generation: this.layout.generation,
+      consumers: this.#consumers,
+      stream: this.#context.streamPort,
+      roster: this.#roster,
+      clock: this.#context.clock,
+    });
+  }
+
+  groups(): Promise<string[]> {
+    return this.#consumers.groups();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    // A worker that is being started is closed as soon as it has.
+    await Promise.allSettled(this.#starting);
+    await Promise.all([...this.#workers].map((worker) => worker.close()));
+    await Promise.all([...this.#publishers].map((publisher) => publisher.close()));
+    this.#release();
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing !== undefined)
+      throw new LanekeeperError("CLOSED", "these lanes were closed; open them again");
+  }
+}
+
+function defaultWorkerName(): string {
+  return `${hostname()}-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+}

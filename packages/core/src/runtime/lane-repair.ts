@@ -1,0 +1,171 @@
+import PQueue from "p-queue";
+import { holdRules } from "../domain/hold.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { PullTrouble } from "../domain/pull-state.js";
+import { describeThrown } from "../domain/thrown.js";
+import type { GroupConsumers, GroupWish, ReadyGroup } from "./group-consumers.js";
+import type { Health } from "./health.js";
+import type { LaneRunner } from "./lane-runner.js";
+import type { LanesContext } from "./lanes-context.js";
+import { LossWatch } from "./loss-watch.js";
+import type { Notify } from "./notifier.js";
+import type { StreamSnapshot } from "./stream-port.js";
+
+/** A pull's trouble that is over within this time is not worth an `unhealthy`. */
+const transientGraceMs = 3_000;
+/** Lanes looked at, at once. */
+const atOnce = 8;
+
+export interface LaneRepairParts {
+  readonly context: LanesContext;
+  readonly consumers: GroupConsumers;
+  readonly wish: GroupWish;
+  readonly group: ReadyGroup;
+  /** The `created` time of the stream that the group was found on. */
+  readonly created: string;
+  readonly runners: readonly LaneRunner[];
+  readonly health: Health;
+  readonly notify: Notify;
+  /** Ends the worker: what is wrong does not mend itself. */
+  readonly fail: (error: LanekeeperError) => void;
+}
+
+/**
+ * Brings a worker's lanes back: looks into pulls that met trouble, makes lost consumers again, starts over on a stream
+ * that was made anew, and lets go of stuck events that somebody removed from the stream.
+ */
+export class LaneRepair {
+  readonly #parts: LaneRepairParts;
+  readonly #queue = new PQueue({ concurrency: atOnce });
+  readonly #looking = new Set<LaneRunner>();
+  readonly #loss: LossWatch;
+  #group: ReadyGroup;
+  #created: string;
+  #startingOver: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(parts: LaneRepairParts) {
+    this.#parts = parts;
+    this.#group = parts.group;
+    this.#created = parts.created;
+    this.#loss = new LossWatch(parts.context.streamPort, parts.consumers, parts.wish.group, parts.notify);
+  }
+
+  get group(): ReadyGroup {
+    return this.#group;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#queue.clear();
+  }
+
+  trouble(runner: LaneRunner, kind: PullTrouble, text: string): void {
+    const { health } = this.#parts;
+    health.fault(runner.consumer, troubleError(runner, kind, text), transientGraceMs);
+    // Whatever is in hand goes to whoever the new consumer gives it to; an ack of ours could settle another event (O6).
+    if (kind === "consumer-deleted" || kind === "stream-deleted") runner.reset(kind === "stream-deleted");
+    if (this.#looking.has(runner)) return;
+    this.#looking.add(runner);
+    void this.#queue.add(() => this.#look(runner).finally(() => this.#looking.delete(runner)));
+  }
+
+  /** The stream was read and carries the layout; starts over when it is another stream than before. */
+  async streamSeen(snapshot: StreamSnapshot): Promise<void> {
+    if (snapshot.created !== this.#created) await this.#startOver(snapshot);
+    else await this.#loss.look(snapshot);
+  }
+
+  /** Events that wait for somebody (blocked, misrouted): removed from the stream, they free their lane. */
+  async lookForStuck(): Promise<void> {
+    const { context, runners } = this.#parts;
+    for (const runner of runners) {
+      for (const { seq } of runner.stuck()) {
+        if (this.#stopped) return;
+        try {
+          if (!(await context.streamPort.holds(seq))) runner.gone(seq);
+        } catch {
+          // Not known; the next look may tell.
+        }
+      }
+    }
+  }
+
+  async #look(runner: LaneRunner): Promise<void> {
+    if (this.#stopped) return;
+    const { context, consumers, wish, notify } = this.#parts;
+    try {
+      if ((await consumers.readLane(wish.group, runner.lane)) !== undefined) return;
+      const state = await context.watch.look();
+      if (this.#stopped || state.type !== "ok" || state.snapshot.created !== this.#created) return;
+      runner.reset(false);
+      const fromSeq = Math.max(runner.settledBelow, this.#group.startSeq);
+      await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
+      const text = `consumer ${runner.consumer} was deleted; it was made again from sequence ${fromSeq}`;
+      notify({
+        type: "rewound",
+        lane: runner.lane,
+        seq: fromSeq,
+        error: new LanekeeperError("CONSUMER_NOT_FOUND", text),
+      });
+    } catch (error) {
+      this.#failed(runner.consumer, error);
+    }
+  }
+
+  #startOver(snapshot: StreamSnapshot): Promise<void> {
+    this.#startingOver ??= this.#startOverOnce(snapshot).finally(() => {
+      this.#startingOver = undefined;
+    });
+    return this.#startingOver;
+  }
+
+  async #startOverOnce(snapshot: StreamSnapshot): Promise<void> {
+    const { consumers, wish, runners, health, notify } = this.#parts;
+    for (const runner of runners) runner.reset(true);
+    try {
+      const group = await consumers.ensure(wish, snapshot);
+      if (this.#stopped) return;
+      // What came in between may have been handled under the old stream's name; it is let go and comes again.
+      for (const runner of runners) runner.reset(true);
+      for (const [lane, { ackWaitMs }] of group.lanes.entries()) {
+        const runner = runners[lane];
+        if (runner !== undefined) runner.rules = holdRules(ackWaitMs);
+      }
+      this.#group = group;
+      this.#created = snapshot.created;
+      health.clear("start-over");
+      const text = "the stream was deleted and made again; work starts at its first event";
+      notify({ type: "rewound", seq: group.startSeq, error: new LanekeeperError("STREAM_NOT_FOUND", text) });
+    } catch (error) {
+      this.#failed("start-over", error);
+    }
+  }
+
+  /** What cannot mend itself ends the worker; anything else is tried again with the next trouble or look. */
+  #failed(cause: string, thrown: unknown): void {
+    if (this.#stopped) return;
+    const error = LanekeeperError.is(thrown)
+      ? thrown
+      : new LanekeeperError("API_ERROR", `repairing a lane failed: ${describeThrown(thrown)}`, {
+          cause: thrown,
+        });
+    if (error.code === "CONSUMER_DIFFERS" || error.code === "CONSUMER_OVERLAPS") this.#parts.fail(error);
+    else this.#parts.health.fault(cause, error, transientGraceMs);
+  }
+}
+
+function troubleError(runner: LaneRunner, kind: PullTrouble, text: string): LanekeeperError {
+  const where = `lane ${runner.lane} (consumer ${runner.consumer})`;
+  if (kind === "consumer-deleted" || kind === "stream-deleted") {
+    return new LanekeeperError("CONSUMER_NOT_FOUND", `${where}: the server says "${text}"`);
+  }
+  if (kind === "no-responders") {
+    return new LanekeeperError(
+      "JETSTREAM_UNAVAILABLE",
+      `${where}: nobody answers its pull requests; its leader may be down`,
+    );
+  }
+  if (kind === "silent") return new LanekeeperError("SERVER_UNRESPONSIVE", `${where}: ${text}`);
+  return new LanekeeperError("API_ERROR", `${where}: pull requests are refused: ${text}`);
+}

@@ -1,0 +1,68 @@
+import PQueue from "p-queue";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { GroupConsumers } from "./group-consumers.js";
+import type { LaneConsumerState } from "./lane-consumer-port.js";
+import type { Notify } from "./notifier.js";
+import type { StreamPort, StreamSnapshot } from "./stream-port.js";
+
+/** Requests at once. */
+const atOnce = 8;
+
+/**
+ * Notices that a stream with an age or size limit deletes events which the group has not settled (O4). For every lane
+ * with a backlog it remembers the oldest event that waits; when the stream starts after it and the lane has not
+ * settled it, that event is lost, and later ones may be.
+ */
+export class LossWatch {
+  readonly #stream: StreamPort;
+  readonly #consumers: GroupConsumers;
+  readonly #group: string;
+  readonly #notify: Notify;
+  readonly #oldest = new Map<number, number>();
+  #looking = false;
+
+  constructor(stream: StreamPort, consumers: GroupConsumers, group: string, notify: Notify) {
+    this.#stream = stream;
+    this.#consumers = consumers;
+    this.#group = group;
+    this.#notify = notify;
+  }
+
+  /** Never rejects; does nothing for streams that cannot lose events this way. */
+  async look(snapshot: StreamSnapshot): Promise<void> {
+    if (!snapshot.trims || this.#looking) return;
+    this.#looking = true;
+    try {
+      const lanes = await this.#consumers.read(this.#group);
+      this.#tellLost(lanes, snapshot.firstSeq);
+      const queue = new PQueue({ concurrency: atOnce });
+      await queue.addAll(lanes.map((state, lane) => () => this.#remember(lane, state)));
+    } catch {
+      // Not known this time; the next look may tell.
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  #tellLost(lanes: readonly (LaneConsumerState | undefined)[], firstSeq: number): void {
+    for (const [lane, oldest] of this.#oldest) {
+      const state = lanes[lane];
+      if (state === undefined || oldest >= firstSeq || settled(state, oldest)) continue;
+      this.#oldest.delete(lane);
+      const text = `the stream deleted event ${oldest}, and maybe later ones before ${firstSeq}, before the group had settled it`;
+      this.#notify({ type: "lost", lane, seq: oldest, error: new LanekeeperError("EVENT_LOST", text) });
+    }
+  }
+
+  async #remember(lane: number, state: LaneConsumerState | undefined): Promise<void> {
+    this.#oldest.delete(lane);
+    if (state === undefined || state.pending === 0) return;
+    const from = Math.max(state.deliveredSeq, state.ackFloor) + 1;
+    const next = await this.#stream.nextMatching(this.#consumers.filter(lane), from);
+    if (next !== undefined) this.#oldest.set(lane, next.seq);
+  }
+}
+
+function settled(state: LaneConsumerState, seq: number): boolean {
+  return state.ackFloor >= seq || state.deliveredSeq >= seq;
+}
