@@ -1,0 +1,125 @@
+import { type CreateLanes, type Lanes, openLanes } from "@lanekeeper/core";
+import { startTestServer, type TestServer, type TestServerOptions } from "@lanekeeper/core/testing";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { awaitCondition } from "./await-condition.js";
+import { type CheckAllResult, checkAll } from "./checkers/check-all.js";
+import { settlementsByGroup } from "./checkers/settlements.js";
+import { type History, startHistory } from "./history.js";
+import type { HistoryRecord, StoredEvent } from "./history-record.js";
+import { OwnedResources } from "./owned-resources.js";
+import type { PublisherProgramOptions, WorkerProgramOptions } from "./program-options.js";
+import { type PublisherProcess, startPublisherProcess } from "./publisher-process.js";
+import { readStoredEvents } from "./stored-events.js";
+import { startWorkerProcess, type WorkerProcess } from "./worker-process.js";
+
+export const SCENE_GROUP = "audit";
+export const SCENE_STREAM = "ORDERS";
+
+export interface LaneSceneOptions {
+  server?: TestServerOptions;
+  /** Default: 16 lanes under `orders`. */
+  create?: CreateLanes;
+  /** Of every worker, and what the checker takes as the limit of the stated overlap. */
+  ackWaitMs: number;
+}
+
+type Placement = {
+  name: string;
+  /** Instead of the server's own URLs: a proxy's, for example. */
+  servers?: string | string[];
+};
+type SceneWorkerOptions = Placement &
+  Pick<WorkerProgramOptions, "handler" | "keep" | "graceMs"> & {
+    work?: Partial<WorkerProgramOptions["work"]>;
+  };
+type ScenePublisherOptions = Placement & Pick<PublisherProgramOptions, "publisher" | "events" | "perSecond">;
+
+/** A server, a stream with lanes, worker and publisher processes of one group, and their common history. */
+export interface LaneScene extends AsyncDisposable {
+  readonly server: TestServer;
+  readonly history: History;
+  /** The test's own, for looking at the stream. */
+  readonly lanes: Lanes<Record<string, unknown>>;
+  readonly connection: NatsConnection;
+  /** Assignment `shared`, group `SCENE_GROUP`, the scene's ack wait; `work` adds to that. */
+  worker(options: SceneWorkerOptions): Promise<WorkerProcess>;
+  publisher(options: ScenePublisherOptions): Promise<PublisherProcess>;
+  stored(): Promise<StoredEvent[]>;
+  /** Waits for a record, and returns the first that matches. @throws Error after `timeoutMs`, default 20,000. */
+  seen<R extends HistoryRecord>(
+    what: string,
+    match: (record: HistoryRecord) => record is R,
+    timeoutMs?: number,
+  ): Promise<R>;
+  /** Waits until that many events are handled, dropped or parked. @throws Error after `timeoutMs`. */
+  settled(count: number, timeoutMs: number): Promise<void>;
+  /** All checkers over all processes' histories and what is stored. */
+  check(): Promise<CheckAllResult>;
+}
+
+export async function startLaneScene(options: LaneSceneOptions): Promise<LaneScene> {
+  const owned = new OwnedResources();
+  try {
+    return await buildScene(owned, options);
+  } catch (error) {
+    await owned[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Promise<LaneScene> {
+  const server = owned.own(await startTestServer(options.server ?? {}));
+  const history = owned.own(startHistory());
+  const connection = await connect({
+    servers: [...server.urls],
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+  });
+  owned.defer(() => connection.close());
+  const create = { lanes: 16, subject: "orders", ...options.create };
+  const lanes = owned.own(await openLanes(connection, { stream: SCENE_STREAM, create }));
+  const placed = ({ name, servers }: Placement) => ({
+    name,
+    servers: servers ?? [...server.urls],
+    stream: SCENE_STREAM,
+  });
+  const stored = (): Promise<StoredEvent[]> => readStoredEvents(connection, SCENE_STREAM, lanes.layout);
+  return {
+    server,
+    history,
+    lanes,
+    connection,
+    stored,
+    async worker({ name, servers, work, ...rest }) {
+      const { ackWaitMs } = options;
+      const placement = placed(servers === undefined ? { name } : { name, servers });
+      const whole = { group: SCENE_GROUP, assignment: "shared" as const, ackWaitMs, ...work };
+      return owned.own(await startWorkerProcess(history, { ...placement, ...rest, work: whole }));
+    },
+    async publisher({ name, servers, ...rest }) {
+      const placement = placed(servers === undefined ? { name } : { name, servers });
+      return owned.own(await startPublisherProcess(history, { ...placement, ...rest }));
+    },
+    async seen(what, match, timeoutMs) {
+      return await awaitCondition(() => history.read().find(match), {
+        what,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      });
+    },
+    async settled(count, timeoutMs) {
+      const settledNow = (): number => settlementsByGroup(history.read()).get(SCENE_GROUP)?.size ?? 0;
+      await awaitCondition(() => settledNow() >= count, {
+        timeoutMs,
+        everyMs: 200,
+        what: () => `${count} events to be settled (so far ${settledNow()})`,
+      });
+    },
+    async check() {
+      return checkAll(history.read(), await stored(), {
+        groups: [SCENE_GROUP],
+        ackWaitMs: options.ackWaitMs,
+      });
+    },
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+  };
+}
