@@ -1,0 +1,323 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { LanekeeperError } from "./lanekeeper-error.js";
+import type { PendingPublish, PublishJob } from "./publish-pending.js";
+import { type EventSight, PublishQueue, type StreamSight } from "./publish-queue.js";
+
+/** A stream with a duplicate window, behind connections that lose, hold and delay; and one publisher in front of it. */
+describe("P1 against a model of the server", () => {
+  test("P1: per key, stored order is call order, each event once, whatever is lost, late or refused", () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const world = new World();
+        for (const one of steps) world.take(one);
+        world.heal();
+        expect(world.faults()).toEqual([]);
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  test("the check bites: a publisher that takes a cut connection for a refusal breaks P1", () => {
+    const found = fc.check(
+      fc.property(history, (steps) => {
+        const world = new World({ cutMeansRefused: true });
+        for (const one of steps) world.take(one);
+        world.heal();
+        return world.faults().length === 0;
+      }),
+      { numRuns: 2_000, seed: 7 },
+    );
+    expect(found.failed).toBe(true);
+  });
+
+  test("the check bites: retries past the duplicate window store an event twice", () => {
+    const found = fc.check(
+      fc.property(history, (steps) => {
+        const world = new World({ believedWindowMs: 60_000 });
+        for (const one of steps) world.take(one);
+        world.heal();
+        return world.faults().length === 0;
+      }),
+      { numRuns: 2_000, seed: 7 },
+    );
+    expect(found.failed).toBe(true);
+  });
+});
+
+const windowMs = 4_000;
+const timeoutMs = 1_000;
+const refusal = (type: "refused" | "not-taken" | "unclear") =>
+  ({ type, error: new LanekeeperError("STREAM_FULL", type) }) as const;
+
+/** How the server takes what it reads: "vague" stores it and answers with an error that leaves that open. */
+type Mood = "well" | "full" | "busy" | "unheard" | "vague";
+
+const key = fc.constantFrom("a", "b");
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("publish" as const), key, guarded: fc.boolean() }) },
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("read" as const), pick: fc.nat(9) }) },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant("answer" as const), pick: fc.nat(9) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("lose" as const), pick: fc.nat(9) }) },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant("wait" as const), ms: fc.nat(900) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("wait" as const), ms: fc.nat(6_000) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("cut" as const) }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant("connect" as const) }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant("look" as const), readable: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("mood" as const),
+      mood: fc.constantFrom<Mood>("well", "full", "busy", "unheard", "vague"),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("fault" as const), on: fc.boolean() }),
+  },
+);
+/** Long ones: short histories of random steps hardly get anywhere. */
+const history = fc.array(step, { minLength: 30, maxLength: 150, size: "max" });
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface Job extends PublishJob {
+  readonly number: number;
+  /** The last sequence it expects of its key. */
+  readonly expect: number | undefined;
+}
+
+interface Attempt {
+  readonly job: Job;
+  readonly token: number;
+  readonly sentAt: number;
+}
+
+type Answer = { readonly token: number; readonly job: Job } & (
+  | { readonly type: "stored"; readonly seq: number; readonly duplicate: boolean }
+  | { readonly type: "refused" | "not-taken" | "unclear" | "wrong-last" | "unheard" }
+);
+
+class World {
+  now = 0;
+  readonly log: { readonly key: string; readonly number: number }[] = [];
+  readonly #queue: PublishQueue<Job>;
+  readonly #plant: { cutMeansRefused?: boolean };
+  readonly #storedAt = new Map<number, { at: number; seq: number }>();
+  /** Unread attempts by connection, each in order; the last one is the current. */
+  readonly #wires: Attempt[][] = [[]];
+  #answers: Answer[] = [];
+  #connected = true;
+  #mood: Mood = "well";
+  #pings: number[] = [];
+  #eventLooks: PendingPublish<Job>[] = [];
+  #streamLook = false;
+  #published = 0;
+  readonly #outcome = new Map<number, LanekeeperError | number>();
+  readonly #faults: string[] = [];
+
+  constructor(plant: { cutMeansRefused?: boolean; believedWindowMs?: number } = {}) {
+    this.#plant = plant;
+    const limits = {
+      timeoutMs,
+      maxPending: 1_000,
+      maxPendingBytes: 1_000_000,
+      duplicateWindowMs: plant.believedWindowMs ?? windowMs,
+    };
+    const effects = {
+      send: (job: Job, token: number) => {
+        if (!this.#connected) this.#faults.push(`${job.number} was sent without a connection`);
+        this.#wires.at(-1)?.push({ job, token, sentAt: this.now });
+        return undefined;
+      },
+      resolve: (job: Job, seq: number) => this.#settle(job, seq),
+      reject: (job: Job, error: LanekeeperError) => this.#settle(job, error),
+      lookForEvent: (publish: PendingPublish<Job>) => void this.#eventLooks.push(publish),
+      lookAtStream: () => {
+        this.#streamLook = true;
+      },
+      ping: () => void this.#pings.push(this.now),
+    };
+    this.#queue = new PublishQueue(limits, effects, true);
+  }
+
+  take(one: Step): void {
+    switch (one.type) {
+      case "publish":
+        return this.#publish(one.key, one.guarded);
+      case "read":
+        return this.#read(one.pick);
+      case "answer":
+        return this.#answer(one.pick);
+      case "lose":
+        this.#answers.splice(one.pick % Math.max(this.#answers.length, 1), 1);
+        return;
+      case "wait":
+        this.now += one.ms;
+        this.#dropStale();
+        return this.#queue.tick(this.now);
+      case "cut":
+        return this.#cut();
+      case "connect":
+        return this.#connect();
+      case "look":
+        return this.#look(one.readable);
+      case "mood":
+        this.#mood = one.mood;
+        return;
+      case "fault":
+        return this.#queue.setFault(
+          one.on ? new LanekeeperError("LAYOUT_DIFFERS", "planted") : undefined,
+          this.now,
+        );
+    }
+  }
+
+  /** Everything works again; then nothing may stay behind. */
+  heal(): void {
+    this.#mood = "well";
+    this.#queue.setFault(undefined, this.now);
+    this.#connect();
+    for (let round = 0; round < 400 && this.#queue.count > 0; round++) {
+      for (const _ of [...this.#wires.flat()]) this.#read(0);
+      while (this.#answers.length > 0) this.#answer(0);
+      this.#look(true);
+      this.now += 50;
+      this.#dropStale();
+      this.#queue.tick(this.now);
+    }
+    if (this.#queue.count > 0) this.#faults.push(`${this.#queue.count} events are stuck`);
+    for (let number = 1; number <= this.#published; number++) {
+      if (!this.#outcome.has(number)) this.#faults.push(`${number} was never settled`);
+    }
+  }
+
+  faults(): string[] {
+    const faults = [...this.#faults];
+    for (const one of ["a", "b"]) {
+      const numbers = this.log.filter((event) => event.key === one).map((event) => event.number);
+      const sorted = [...new Set(numbers)].sort((x, y) => x - y);
+      if (numbers.join() !== sorted.join()) faults.push(`P1: key ${one} is stored as ${numbers.join(", ")}`);
+    }
+    for (const [number, outcome] of this.#outcome) {
+      const seq = this.log.findIndex((event) => event.number === number) + 1;
+      if (typeof outcome === "number") {
+        if (seq !== outcome) faults.push(`${number} resolved with ${outcome} and is stored at ${seq}`);
+      } else if (seq > 0 && !/may be stored/.test(outcome.message)) {
+        faults.push(`${number} was rejected for certain (${outcome.message}) and is stored at ${seq}`);
+      }
+    }
+    return faults;
+  }
+
+  #publish(one: string, guarded: boolean): void {
+    const number = ++this.#published;
+    const last = this.log.findLastIndex((event) => event.key === one) + 1;
+    const job = { key: one, bytes: 10, number, expect: guarded ? last : undefined };
+    const fault = this.#queue.accept(job, this.now);
+    if (fault !== undefined) this.#settle(job, fault);
+  }
+
+  #settle(job: Job, outcome: LanekeeperError | number): void {
+    if (this.#outcome.has(job.number)) this.#faults.push(`${job.number} was settled twice`);
+    this.#outcome.set(job.number, outcome);
+  }
+
+  /** The server reads the first attempt of some connection, also of one that is gone on the publisher's side. */
+  #read(pick: number): void {
+    const wires = this.#wires.filter((wire) => wire.length > 0);
+    const wire = wires[pick % Math.max(wires.length, 1)];
+    const attempt = wire?.shift();
+    if (attempt === undefined) return;
+    const answer = this.#store(attempt);
+    if (this.#connected && wire === this.#wires.at(-1)) this.#answers.push(answer);
+  }
+
+  #store({ job, token }: Attempt): Answer {
+    if (this.#mood === "unheard") return { type: "unheard", token, job };
+    if (this.#mood === "busy") return { type: "not-taken", token, job };
+    const known = this.#storedAt.get(job.number);
+    // As 2.15 does it: the expected sequence comes before the duplicate.
+    if (job.expect !== undefined) {
+      const last = this.log.findLastIndex((event) => event.key === job.key) + 1;
+      if (last !== job.expect) return { type: "wrong-last", token, job };
+    }
+    if (known !== undefined && this.now < known.at + windowMs) {
+      return { type: "stored", token, job, seq: known.seq, duplicate: true };
+    }
+    if (this.#mood === "full") return { type: "refused", token, job };
+    this.log.push({ key: job.key, number: job.number });
+    this.#storedAt.set(job.number, { at: this.now, seq: this.log.length });
+    if (this.#mood === "vague") return { type: "unclear", token, job };
+    return { type: "stored", token, job, seq: this.log.length, duplicate: false };
+  }
+
+  #answer(pick: number): void {
+    const [answer] = this.#answers.splice(pick % Math.max(this.#answers.length, 1), 1);
+    if (answer === undefined) return;
+    const { token } = answer;
+    if (answer.type === "stored") this.#queue.stored(token, answer.seq, answer.duplicate, this.now);
+    else if (answer.type === "unheard") this.#queue.noResponders(token, this.now);
+    else if (answer.type === "wrong-last") {
+      const error = new LanekeeperError("WRONG_LAST_SEQUENCE", "another last sequence");
+      this.#queue.refused(token, { type: "refused", error }, this.now);
+    } else this.#queue.refused(token, refusal(answer.type), this.now);
+  }
+
+  #cut(): void {
+    if (!this.#connected) return;
+    const lost = [...(this.#wires.at(-1) ?? [])].map(({ token }) => token);
+    const unanswered = this.#answers.map(({ token }) => token);
+    this.#connected = false;
+    this.#answers = [];
+    this.#pings = [];
+    this.#queue.disconnected();
+    this.#queue.roundTrip(undefined, this.now);
+    if (this.#plant.cutMeansRefused) {
+      for (const token of [...unanswered, ...lost]) this.#queue.refused(token, refusal("refused"), this.now);
+    }
+  }
+
+  #connect(): void {
+    if (this.#connected) return;
+    this.#connected = true;
+    this.#wires.push([]);
+    this.#queue.reconnected(this.now);
+  }
+
+  /** Everything asked of the server is answered, in the order of the connection. */
+  #look(readable: boolean): void {
+    if (!this.#connected) return;
+    if (readable && this.#wires.at(-1)?.length === 0) {
+      for (const askedAt of this.#pings.splice(0)) this.#queue.roundTrip(askedAt, this.now);
+    }
+    for (const publish of this.#eventLooks.splice(0)) {
+      this.#queue.eventSeen(publish, readable ? this.#sight(publish.job) : unreadable, this.now);
+    }
+    if (!this.#streamLook) return;
+    this.#streamLook = false;
+    const error = new LanekeeperError("JETSTREAM_UNAVAILABLE", "planted");
+    const sight: StreamSight<Job> = readable
+      ? { type: "ok", unheard: () => new LanekeeperError("NO_STREAM_FOR_SUBJECT", "planted") }
+      : { type: "unreadable", error };
+    this.#queue.streamSeen(sight, this.now);
+  }
+
+  #sight(job: Job): EventSight {
+    const events = this.log.map((event, index) => ({ ...event, seq: index + 1 }));
+    const ofKey = events.filter((event) => event.key === job.key);
+    const found =
+      job.expect === undefined ? ofKey.at(-1) : ofKey.find((event) => event.seq > (job.expect ?? 0));
+    if (found === undefined) return { type: "absent" };
+    if (found.number === job.number) return { type: "stored", seq: found.seq };
+    return { type: job.expect === undefined ? "absent" : "superseded" };
+  }
+
+  /** What is under way for half a window is lost: about slower networks nothing is promised. */
+  #dropStale(): void {
+    for (const wire of this.#wires) {
+      while (wire[0] !== undefined && this.now >= wire[0].sentAt + windowMs / 2) wire.shift();
+    }
+  }
+}
+
+const unreadable: EventSight = { type: "unreadable", forbidden: false };
