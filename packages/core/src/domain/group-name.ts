@@ -13,3 +13,14 @@ export function groupNameFault(name: unknown): string | undefined {
 export function laneConsumerName(group: string, generation: number, lane: number): string {
   return `lk-${group}-g${generation}-${lane}`;
 }
+
+/** The consumer of an owned lane: a shared one's name and the epoch of the claim it was made under, `-e<epoch>`. */
+export function ownedConsumerName(group: string, generation: number, lane: number, epoch: number): string {
+  return `${laneConsumerName(group, generation, lane)}-e${epoch}`;
+}
+
+/** The epoch in the name of an owned lane's consumer; undefined for other names. */
+export function ownedConsumerEpoch(name: string): number | undefined {
+  const found = /-g\d+-\d+-e(\d+)$/.exec(name);
+  return found === null ? undefined : Number(found[1]);
+}

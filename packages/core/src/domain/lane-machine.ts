@@ -1,17 +1,25 @@
-import { CompletedMemory } from "./completed-memory.js";
-import type { RetryPolicy } from "./retry-policy.js";
-import { retryDelayMs } from "./retry-policy.js";
+import { type RetryPolicy, retryDelayMs } from "./retry-policy.js";
 
 export interface LaneMachineOptions {
   readonly retry: RetryPolicy;
   readonly onExhausted: "block" | "drop";
 }
 
+/** What a lane remembers of events that are settled, so that one which comes again is acked again and not run again. */
+export interface SettledMemory {
+  isSettled(seq: number, stamp: string): boolean;
+  delivered(seq: number, stamp: string): void;
+  settled(seq: number, stamp: string): void;
+  clear(): void;
+}
+
 /** What happened to a lane. `now` is monotonic milliseconds; a `run` is one start of a handler, numbered by the machine. */
 export type LaneInput =
   | { type: "delivered"; seq: number; key: string; stamp: string }
-  /** An event that is not this lane's to handle (foreign publisher): held, never started. */
+  /** An event that is not this lane's to handle (foreign publisher): held, and nothing of the lane starts any more. */
   | { type: "misrouted"; seq: number; key: string; stamp: string }
+  /** An event found to kill its process: held and never started; its key waits behind it. */
+  | { type: "poisonous"; seq: number; key: string; stamp: string }
   | { type: "handled"; run: number }
   /** The run got no slot and will not get one: it never began. */
   | { type: "unstarted"; run: number }
@@ -32,7 +40,9 @@ export type LaneInput =
   /** The consumer or the stream was made anew: nothing held is ours any more. */
   | { type: "reset"; forget: boolean }
   /** No handler starts any more; what waits is given back. */
-  | { type: "closing"; now: number };
+  | { type: "closing"; now: number }
+  /** The lane is taken up again after `closing`. */
+  | { type: "reopened" };
 
 /** What to do about it, in this order. */
 export type LaneEffect =
@@ -45,12 +55,13 @@ export type LaneEffect =
   | { type: "retry"; seq: number; delayMs: number }
   | { type: "blocked"; seq: number; delayMs: number }
   | { type: "misrouted"; seq: number }
+  | { type: "poisonous"; seq: number }
   | { type: "lost"; seq: number }
   /** The handler's hold is gone: abort its signal. Its result will not count. */
   | { type: "fence"; seq: number; run: number }
   | { type: "wake"; at: number };
 
-type HeldState = "queued" | "running" | "waiting" | "misrouted";
+type HeldState = "queued" | "running" | "waiting" | "refused";
 
 interface Held {
   readonly seq: number;
@@ -59,6 +70,7 @@ interface Held {
   state: HeldState;
   failures: number;
   blocked: boolean;
+  misrouted: boolean;
   dueAt: number;
   run: number;
 }
@@ -84,12 +96,15 @@ export class LaneMachine {
   readonly #queues = new Map<string, Held[]>();
   readonly #runs = new Map<number, Run>();
   readonly #busy = new Set<string>();
-  readonly #completed = new CompletedMemory();
+  readonly #memory: SettledMemory;
+  /** Misrouted events in hand: while there is one the lane stands still. */
+  #misroutes = 0;
   #lastRun = 0;
   #closing = false;
 
-  constructor(options: LaneMachineOptions) {
+  constructor(options: LaneMachineOptions, memory: SettledMemory) {
     this.#options = options;
+    this.#memory = memory;
   }
 
   /** Events delivered and not yet settled. */
@@ -106,11 +121,11 @@ export class LaneMachine {
     return this.#held.has(seq);
   }
 
-  /** Events that wait for a decision from outside: exhausted with onExhausted "block", or misrouted. */
+  /** Events that wait for a decision from outside: exhausted with onExhausted "block", poisonous, or misrouted. */
   stuck(): { seq: number; key: string; misrouted: boolean }[] {
     const stuck = [];
-    for (const { seq, key, blocked, state } of this.#held.values()) {
-      if (blocked || state === "misrouted") stuck.push({ seq, key, misrouted: state === "misrouted" });
+    for (const { seq, key, blocked, misrouted } of this.#held.values()) {
+      if (blocked || misrouted) stuck.push({ seq, key, misrouted });
     }
     return stuck;
   }
@@ -123,6 +138,9 @@ export class LaneMachine {
         break;
       case "misrouted":
         this.#misrouted(input, effects);
+        break;
+      case "poisonous":
+        this.#poisonous(input, effects);
         break;
       case "handled":
         this.#handled(input.run, effects);
@@ -148,31 +166,53 @@ export class LaneMachine {
       case "closing":
         this.#close(input.now, effects);
         break;
+      case "reopened":
+        this.#closing = false;
+        break;
     }
     return effects;
   }
 
   #delivered({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
-    if (this.#completed.has(seq, stamp)) {
-      effects.push({ type: "ack", seq, again: true });
-    } else if (this.#closing) {
-      effects.push({ type: "release", seq, delayMs: 0 });
-    } else if (this.#isNew(seq, stamp, effects)) {
-      const held = this.#hold(seq, key, stamp, "queued");
-      const queue = this.#queues.get(key);
-      if (queue === undefined) this.#queues.set(key, [held]);
-      else insertInOrder(queue, held);
-      this.#startNext(key, effects);
-    }
+    const held = this.#accept(seq, key, stamp, effects);
+    if (held !== undefined) this.#startNext(key, effects);
   }
 
-  #misrouted({ seq, stamp }: { seq: number; stamp: string }, effects: LaneEffect[]): void {
+  #misrouted({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
+    const held = this.#accept(seq, key, stamp, effects);
+    if (held === undefined) return;
+    held.state = "refused";
+    held.misrouted = true;
+    this.#misroutes++;
+    effects.push({ type: "misrouted", seq });
+  }
+
+  #poisonous({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
+    const held = this.#accept(seq, key, stamp, effects);
+    if (held === undefined) return;
+    held.state = "refused";
+    held.blocked = true;
+    effects.push({ type: "poisonous", seq });
+  }
+
+  /** Takes a delivered event in hand, behind the earlier ones of its key. Undefined: it was, or is not to be. */
+  #accept(seq: number, key: string, stamp: string, effects: LaneEffect[]): Held | undefined {
+    if (this.#memory.isSettled(seq, stamp)) {
+      effects.push({ type: "ack", seq, again: true });
+      return undefined;
+    }
     if (this.#closing) {
       effects.push({ type: "release", seq, delayMs: 0 });
-    } else if (this.#isNew(seq, stamp, effects)) {
-      this.#hold(seq, "", stamp, "misrouted");
-      effects.push({ type: "misrouted", seq });
+      return undefined;
     }
+    if (!this.#isNew(seq, stamp, effects)) return undefined;
+    this.#memory.delivered(seq, stamp);
+    const held = newHeld(seq, key, stamp);
+    this.#held.set(seq, held);
+    const queue = this.#queues.get(key);
+    if (queue === undefined) this.#queues.set(key, [held]);
+    else insertInOrder(queue, held);
+    return held;
   }
 
   /** Whether the event is not held yet. Another stamp under a held sequence is another stream's event: the held one is gone. */
@@ -257,10 +297,11 @@ export class LaneMachine {
     const held = this.#held.get(seq);
     if (held === undefined || held.state === "running") return;
     this.#take(held);
-    this.#completed.add(held.seq, held.stamp);
+    this.#memory.settled(held.seq, held.stamp);
     // The ack frees the pending place that a removed event can leave behind in the consumer.
     effects.push({ type: "lost", seq }, { type: "ack", seq, again: true });
-    this.#startNext(held.key, effects);
+    if (held.misrouted) for (const key of [...this.#queues.keys()]) this.#startNext(key, effects);
+    else this.#startNext(held.key, effects);
   }
 
   #reset(forget: boolean, effects: LaneEffect[]): void {
@@ -269,7 +310,8 @@ export class LaneMachine {
     }
     this.#held.clear();
     this.#queues.clear();
-    if (forget) this.#completed.clear();
+    if (forget) this.#memory.clear();
+    this.#misroutes = 0;
   }
 
   #close(now: number, effects: LaneEffect[]): void {
@@ -283,7 +325,7 @@ export class LaneMachine {
   }
 
   #startNext(key: string, effects: LaneEffect[]): void {
-    if (this.#closing || this.#busy.has(key)) return;
+    if (this.#closing || this.#misroutes > 0 || this.#busy.has(key)) return;
     const first = this.#queues.get(key)?.[0];
     if (first === undefined || first.state !== "queued") return;
     const run = ++this.#lastRun;
@@ -309,25 +351,24 @@ export class LaneMachine {
     effects.push({ type: "fence", seq: held.seq, run: held.run });
   }
 
-  #hold(seq: number, key: string, stamp: string, state: HeldState): Held {
-    const held = { seq, key, stamp, state, failures: 0, blocked: false, dueAt: 0, run: 0 };
-    this.#held.set(seq, held);
-    return held;
-  }
-
   #settle(held: Held): void {
     this.#take(held);
-    this.#completed.add(held.seq, held.stamp);
+    this.#memory.settled(held.seq, held.stamp);
   }
 
   #take(held: Held): void {
-    this.#held.delete(held.seq);
+    if (!this.#held.delete(held.seq)) return;
+    if (held.misrouted) this.#misroutes--;
     const queue = this.#queues.get(held.key);
     const index = queue?.indexOf(held) ?? -1;
     if (queue === undefined || index < 0) return;
     if (queue.length === 1) this.#queues.delete(held.key);
     else queue.splice(index, 1);
   }
+}
+
+function newHeld(seq: number, key: string, stamp: string): Held {
+  return { seq, key, stamp, state: "queued", failures: 0, blocked: false, misrouted: false, dueAt: 0, run: 0 };
 }
 
 /** A redelivery may bring an earlier event of the key after later ones: it goes in front of what has not started (O1). */

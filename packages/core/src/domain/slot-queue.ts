@@ -5,15 +5,15 @@ export interface SlotRequest {
 }
 
 /**
- * Caps handlers at once over all lanes of a worker. First come, first served: as a lane asks once per event and waits
- * for its answer, lanes and keys get their turn fairly. While paused nothing is granted.
+ * Caps handlers at once over all lanes of a worker. Lanes with requests take turns, and within a lane the first comes
+ * first: a lane with many keys does not hold up one with few. While paused nothing is granted.
  */
 export class SlotQueue {
   readonly #capacity: number;
   #used = 0;
   #paused = false;
-  #waiting: SlotRequest[] = [];
-  #head = 0;
+  /** Lanes with requests, in the order of their turns. */
+  readonly #lanes = new Map<number, SlotRequest[]>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -23,13 +23,15 @@ export class SlotQueue {
     return this.#used;
   }
 
-  request(request: SlotRequest): void {
-    if (!this.#paused && this.#used < this.#capacity && this.#head === this.#waiting.length) {
+  request(lane: number, request: SlotRequest): void {
+    if (!this.#paused && this.#used < this.#capacity && this.#lanes.size === 0) {
       this.#used++;
       request.grant();
-    } else {
-      this.#waiting.push(request);
+      return;
     }
+    const waiting = this.#lanes.get(lane);
+    if (waiting === undefined) this.#lanes.set(lane, [request]);
+    else waiting.push(request);
   }
 
   release(): void {
@@ -47,18 +49,17 @@ export class SlotQueue {
   }
 
   #serve(): void {
-    while (!this.#paused && this.#used < this.#capacity && this.#head < this.#waiting.length) {
-      const next = this.#waiting[this.#head++] as SlotRequest;
-      if (this.#head > 1_024 && this.#head * 2 > this.#waiting.length) {
-        this.#waiting = this.#waiting.slice(this.#head);
-        this.#head = 0;
-      }
+    while (!this.#paused && this.#used < this.#capacity) {
+      const turn = this.#lanes.entries().next();
+      if (turn.done) return;
+      const [lane, waiting] = turn.value;
+      // To the end of the row, as long as it has more.
+      this.#lanes.delete(lane);
+      const next = waiting.shift();
+      if (waiting.length > 0) this.#lanes.set(lane, waiting);
+      if (next === undefined) continue;
       this.#used++;
       next.grant();
-    }
-    if (this.#head === this.#waiting.length) {
-      this.#waiting = [];
-      this.#head = 0;
     }
   }
 }

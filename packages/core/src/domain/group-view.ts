@@ -1,0 +1,187 @@
+import { assignLanes } from "./lane-assignment.js";
+import { type ClaimRecord, parseClaim } from "./claim-record.js";
+import { type MemberRecord, parseMember } from "./member-record.js";
+
+/** One record as it was last seen. */
+interface Seen<T> {
+  readonly revision: number;
+  /** When this process first saw this revision, monotonic milliseconds. */
+  readonly since: number;
+  readonly record: T;
+}
+
+/** A member to be called dead, by a compare-and-set at the revision that was seen unchanged for its whole lease. */
+export interface DeathCandidate {
+  readonly id: string;
+  readonly revision: number;
+  readonly record: MemberRecord | undefined;
+}
+
+/** What to do about the lanes, from one member's view. */
+export interface LanePlan {
+  /** Lanes to claim, with the dead member they are taken from. */
+  readonly claim: readonly { readonly lane: number; readonly deadOwner: string | undefined }[];
+  /** Own lanes to give back, and for whom. */
+  readonly giveBack: readonly { readonly lane: number; readonly to: string }[];
+}
+
+/** Milliseconds for which a lane that was given back for somebody is left to them. */
+const reservedMs = 2_000;
+/** The lease of a record that cannot be read. */
+const unknownLeaseMs = 30_000;
+
+/**
+ * A group's members and claims as one process sees them: perhaps late, never ahead. Nothing here proves anything; what
+ * comes out is tried by compare-and-set. Pure.
+ */
+export class GroupView {
+  readonly #lanes: number;
+  readonly #settleMs: number;
+  readonly #members = new Map<string, Seen<MemberRecord | undefined>>();
+  readonly #claims = new Map<number, Seen<ClaimRecord | "newer" | undefined>>();
+  /** Owners named by claims whose own record is not there. */
+  readonly #missing = new Map<string, number>();
+  readonly #firstSeen = new Map<string, number>();
+
+  /** `settleMs`: how long a member has to be there before lanes of others are moved to it. */
+  constructor(lanes: number, settleMs: number) {
+    this.#lanes = lanes;
+    this.#settleMs = settleMs;
+  }
+
+  /** False when this or a newer revision is known already. `value` undefined: the record was removed. */
+  member(id: string, revision: number, value: string | undefined, now: number): boolean {
+    const known = this.#members.get(id);
+    if (known !== undefined && known.revision >= revision) return false;
+    if (value === undefined) {
+      this.#members.delete(id);
+      this.#firstSeen.delete(id);
+      return known !== undefined;
+    }
+    const record = parseMember(value);
+    this.#members.set(id, { revision, since: now, record });
+    if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, now);
+    this.#missing.delete(id);
+    return known?.record?.status !== record?.status;
+  }
+
+  claim(lane: number, revision: number, value: string | undefined, now: number): boolean {
+    const known = this.#claims.get(lane);
+    if (known !== undefined && known.revision >= revision) return false;
+    const record = value === undefined ? undefined : parseClaim(value);
+    this.#claims.set(lane, { revision, since: now, record });
+    const before = known?.record;
+    if (before === "newer" || record === "newer" || before === undefined || record === undefined) return true;
+    return before.owner !== record.owner || before.nonce !== record.nonce;
+  }
+
+  claimOf(lane: number): { revision: number; record: ClaimRecord | "newer" | undefined } | undefined {
+    return this.#claims.get(lane);
+  }
+
+  /** Members that take lanes, sorted. */
+  live(): string[] {
+    return [...this.#members].flatMap(([id, { record }]) => (record?.status === "live" ? [id] : [])).sort();
+  }
+
+  names(): { id: string; name: string; status: MemberRecord["status"] }[] {
+    return [...this.#members].flatMap(([id, { record }]) =>
+      record === undefined ? [] : [{ id, name: record.name, status: record.status }],
+    );
+  }
+
+  /** Members called dead that came back: frozen, not crashed. */
+  frozen(): ReadonlySet<string> {
+    return new Set([...this.#members].flatMap(([id, { record }]) => (record?.status === "returned" ? [id] : [])));
+  }
+
+  /** Members but `self` whose record has not changed for a whole lease, and owners without a record for as long. */
+  deathCandidates(self: string, now: number): DeathCandidate[] {
+    const candidates: DeathCandidate[] = [];
+    for (const [id, { revision, since, record }] of this.#members) {
+      const over = record?.status === "dead" || record?.status === "returned";
+      if (id !== self && !over && now - since >= (record?.leaseMs ?? unknownLeaseMs)) candidates.push({ id, revision, record });
+    }
+    for (const [id, leaseMs] of this.#ownersWithoutRecord()) {
+      if (id === self) continue;
+      const since = this.#missing.get(id) ?? now;
+      this.#missing.set(id, since);
+      if (now - since >= leaseMs) candidates.push({ id, revision: 0, record: undefined });
+    }
+    return candidates;
+  }
+
+  /** Records of the dead that nothing refers to any more, unchanged for `ms`. */
+  forgotten(ms: number, now: number): { id: string; revision: number }[] {
+    const needed = new Set<string>();
+    for (const { record } of this.#claims.values()) {
+      if (record === undefined || record === "newer") continue;
+      for (const id of [record.owner, record.diedUnder, ...record.deaths.map(({ member }) => member)]) if (id) needed.add(id);
+    }
+    return [...this.#members].flatMap(([id, { revision, since, record }]) => {
+      const over = record?.status === "dead" || record?.status === "returned";
+      return over && !needed.has(id) && now - since >= ms ? [{ id, revision }] : [];
+    });
+  }
+
+  /** What `self` should do, given the claims of this incarnation. Empty when `self` does not take part. */
+  plan(self: string, incarnation: string, now: number): LanePlan {
+    const live = this.live();
+    if (!live.includes(self)) return { claim: [], giveBack: [] };
+    const states = Array.from({ length: this.#lanes }, (_, lane) => this.#laneState(lane, incarnation, now));
+    const owners = states.map(({ owner }) => owner);
+    // Lanes move to a member only once it has been there for a moment; free ones it may take at once.
+    const settled = live.filter((id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs);
+    const target = assignLanes(live, owners);
+    const claim = states.flatMap(({ owner, free, deadOwner }, lane) =>
+      free && target[lane] === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [],
+    );
+    const moves = assignLanes(settled, owners);
+    const giveBack = owners.flatMap((owner, lane) => {
+      const to = moves[lane];
+      const mine = owner === self && states[lane]?.free === false;
+      return mine && to !== undefined && to !== self ? [{ lane, to }] : [];
+    });
+    return { claim, giveBack };
+  }
+
+  #laneState(lane: number, incarnation: string, now: number): LaneState {
+    const seen = this.#claims.get(lane);
+    const record = seen?.record;
+    if (record === "newer") return { owner: "", free: false, deadOwner: undefined };
+    if (seen === undefined || record === undefined || record.incarnation !== incarnation) return freeLane;
+    if (record.owner === undefined) {
+      // Counted as the other's already, so that nobody else's share is computed from it.
+      const { givenTo } = record;
+      const reserved = givenTo !== undefined && now - seen.since < reservedMs && this.#isLive(givenTo);
+      return reserved ? { ...freeLane, owner: givenTo } : freeLane;
+    }
+    const status = this.#members.get(record.owner)?.record?.status;
+    if (status === "dead" || status === "returned") return { ...freeLane, deadOwner: record.owner };
+    return { owner: record.owner, free: false, deadOwner: undefined };
+  }
+
+  #isLive(id: string): boolean {
+    return this.#members.get(id)?.record?.status === "live";
+  }
+
+  #ownersWithoutRecord(): Map<string, number> {
+    const missing = new Map<string, number>();
+    for (const { record } of this.#claims.values()) {
+      if (record === undefined || record === "newer" || record.owner === undefined) continue;
+      if (!this.#members.has(record.owner)) missing.set(record.owner, record.leaseMs ?? unknownLeaseMs);
+    }
+    for (const id of [...this.#missing.keys()]) if (!missing.has(id)) this.#missing.delete(id);
+    return missing;
+  }
+}
+
+interface LaneState {
+  /** The member that has it, or is to have it; "" when its record may not be touched. */
+  readonly owner: string | undefined;
+  /** Nobody alive holds it. */
+  readonly free: boolean;
+  readonly deadOwner: string | undefined;
+}
+
+const freeLane: LaneState = { owner: undefined, free: true, deadOwner: undefined };

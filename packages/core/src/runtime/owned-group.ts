@@ -1,0 +1,230 @@
+import PQueue from "p-queue";
+import { bucketKeys, readRecordKey } from "../domain/bucket-keys.js";
+import { formatGroup, type GroupRecord, parseGroup } from "../domain/group-record.js";
+import { type DeathCandidate, GroupView } from "../domain/group-view.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { Lease, type LeaseRules } from "../domain/lease.js";
+import { formatMember, recordVersion } from "../domain/member-record.js";
+import type { BucketEntry, BucketPort, BucketWatch } from "./bucket-port.js";
+import type { Clock, Timer } from "./clock.js";
+import { Member } from "./member.js";
+
+export interface OwnedGroupParts {
+  readonly group: string;
+  readonly generation: number;
+  readonly lanes: number;
+  readonly workerName: string;
+  readonly rules: LeaseRules;
+  readonly bucket: BucketPort;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly observer: OwnedGroupObserver;
+}
+
+export interface OwnedGroupObserver {
+  /** The lanes to claim and to give back may have changed. */
+  changed(): void;
+  /** A lane's record changed. */
+  claimSeen(lane: number, entry: BucketEntry): void;
+  /** A beat was confirmed. */
+  beaten(): void;
+  /** This member was called dead: every claim is lost. It has joined again as another one, or is about to. */
+  deposed(): void;
+}
+
+const readsAtOnce = 16;
+/** After which records of the dead that nothing refers to are removed. */
+const forgetMs = 600_000;
+const rejoinMs = 500;
+
+/**
+ * Takes part in a group: beats, watches the others, calls the dead dead. Everything is decided by compare-and-set; the
+ * watch only says when to try.
+ */
+export class OwnedGroup {
+  readonly view: GroupView;
+  readonly #parts: OwnedGroupParts;
+  #member: Member;
+  #watch: BucketWatch | undefined;
+  #timer: Timer | undefined;
+  #record: GroupRecord | undefined;
+  #echoedAt: number;
+  #deposing = new Set<string>();
+  #leaving = false;
+  #over = false;
+
+  constructor(parts: OwnedGroupParts) {
+    this.#parts = parts;
+    this.view = new GroupView(parts.lanes, parts.rules.leaseMs / 4);
+    this.#member = this.#newMember();
+    this.#echoedAt = parts.clock.now();
+  }
+
+  get memberId(): string {
+    return this.#member.id;
+  }
+
+  get lease(): Lease {
+    return this.#member.lease;
+  }
+
+  get record(): GroupRecord {
+    if (this.#record === undefined) throw new Error("the group's record is read before it is used");
+    return this.#record;
+  }
+
+  /** Agrees with the other owners on where the group starts: the first to write decides; another stream starts anew. */
+  async agree(wish: () => Promise<Omit<GroupRecord, "version">>, created: string): Promise<GroupRecord> {
+    const { bucket, group } = this.#parts;
+    const key = bucketKeys.group(group);
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const entry = await bucket.read(key);
+      const found = entry?.value === undefined ? undefined : parseGroup(entry.value);
+      if (found?.created === created) {
+        this.#record = found;
+        return found;
+      }
+      await bucket.write(key, formatGroup({ version: recordVersion, ...(await wish()) }), entry?.revision ?? 0);
+    }
+    throw new LanekeeperError("REQUEST_TIMEOUT", `the record of group ${group} could not be written; try again`);
+  }
+
+  /** Reads everything there is and joins. Resolves once this is a live member. */
+  async join(): Promise<void> {
+    const { bucket, group } = this.#parts;
+    const prefix = bucketKeys.prefix(group);
+    this.#watch = bucket.watch(prefix, (entry) => this.seen(entry));
+    const queue = new PQueue({ concurrency: readsAtOnce });
+    const keys = await bucket.keys(prefix);
+    const entries = await queue.addAll(keys.map((key) => () => bucket.read(key)));
+    for (const entry of entries) if (entry !== undefined) this.seen(entry);
+    for (let attempt = 0; !(await this.#member.join()); attempt++) {
+      if (attempt === 4) throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
+      this.#member.stop();
+      this.#member = this.#newMember();
+    }
+    this.#timer = this.#parts.clock.after(this.#parts.rules.beatMs, () => this.#tick());
+  }
+
+  /** Takes no more lanes; the others may take those that are given back. */
+  async leave(): Promise<void> {
+    this.#leaving = true;
+    await this.#member.leave();
+  }
+
+  /** `removed`: nothing is held any more, so the record can go. Otherwise it is left to be found dead. */
+  async end(removed: boolean): Promise<void> {
+    this.#over = true;
+    this.#timer?.stop();
+    this.#watch?.stop();
+    if (removed) await this.#member.remove();
+    else this.#member.stop();
+  }
+
+  /** A record was read or watched. */
+  seen(entry: BucketEntry): void {
+    const { group, generation, observer, clock } = this.#parts;
+    const key = readRecordKey(group, entry.key);
+    const now = clock.now();
+    if (key?.type === "member") {
+      if (key.id === this.memberId) this.#echoedAt = now;
+      if (this.view.member(key.id, entry.revision, entry.value, now)) observer.changed();
+    } else if (key?.type === "lane" && key.generation === generation) {
+      if (this.view.claim(key.lane, entry.revision, entry.value, now)) observer.changed();
+      observer.claimSeen(key.lane, entry);
+    }
+  }
+
+  #newMember(): Member {
+    const { group, workerName, rules, bucket, clock, newId, observer } = this.#parts;
+    const id = newId();
+    return new Member({
+      id,
+      key: bucketKeys.member(group, id),
+      name: workerName,
+      lease: new Lease(rules),
+      bucket,
+      clock,
+      observer: {
+        beaten: () => observer.beaten(),
+        deposed: () => void this.#deposed(id),
+      },
+    });
+  }
+
+  /** Called dead, but alive: says so, because a frozen process is not a crash, and joins as another member. */
+  async #deposed(id: string): Promise<void> {
+    const { bucket, group, observer, clock } = this.#parts;
+    observer.deposed();
+    while (!this.#over) {
+      try {
+        await this.#sayReturned(bucket, bucketKeys.member(group, id));
+        if (this.#leaving) return;
+        this.#member = this.#newMember();
+        if (await this.#member.join()) return observer.changed();
+        this.#member.stop();
+      } catch {
+        // The bucket cannot be reached; until it can, nothing is ours.
+      }
+      await new Promise<void>((resolve) => void clock.after(rejoinMs, resolve));
+    }
+  }
+
+  async #sayReturned(bucket: BucketPort, key: string): Promise<void> {
+    const entry = await bucket.read(key);
+    const record = entry?.value === undefined ? undefined : (JSON.parse(entry.value) as { status?: string });
+    if (entry !== undefined && record?.status === "dead") {
+      await bucket.write(key, JSON.stringify({ ...record, status: "returned" }), entry.revision);
+    }
+  }
+
+  #tick(): void {
+    if (this.#over) return;
+    const { clock, rules, observer } = this.#parts;
+    const now = clock.now();
+    this.#timer = clock.after(Math.min(rules.beatMs, 250), () => this.#tick());
+    if (this.lease.lapsed(now, clock.wall())) return;
+    for (const candidate of this.view.deathCandidates(this.memberId, now)) void this.#depose(candidate);
+    for (const { id, revision } of this.view.forgotten(forgetMs, now)) void this.#forget(id, revision);
+    if (now - this.#echoedAt > rules.leaseMs) {
+      // Our own beats do not come back: the watch has fallen silent.
+      this.#echoedAt = now;
+      this.#watch?.restart();
+    }
+    observer.changed();
+  }
+
+  /** Success proves that no newer beat exists, and makes the dead one's next beat fail. */
+  async #depose({ id, revision, record }: DeathCandidate): Promise<void> {
+    if (this.#deposing.has(id)) return;
+    this.#deposing.add(id);
+    const { bucket, group } = this.#parts;
+    const key = bucketKeys.member(group, id);
+    try {
+      // A record that is not there may have been removed: then a write has to expect the removal's revision.
+      const missing = revision === 0 ? await bucket.read(key) : undefined;
+      if (missing?.value !== undefined) return this.seen(missing);
+      const dead = formatMember({
+        version: recordVersion,
+        name: record?.name ?? id,
+        leaseMs: record?.leaseMs ?? 0,
+        beat: 0,
+        status: "dead",
+      });
+      const outcome = await bucket.write(key, dead, revision === 0 ? (missing?.revision ?? 0) : revision);
+      if (outcome.type === "written") return this.seen({ key, revision: outcome.revision, value: dead });
+      const entry = await bucket.read(key);
+      if (entry !== undefined) this.seen(entry);
+    } catch {
+      // Tried again with the next tick.
+    } finally {
+      this.#deposing.delete(id);
+    }
+  }
+
+  async #forget(id: string, revision: number): Promise<void> {
+    const key = bucketKeys.member(this.#parts.group, id);
+    const outcome = await this.#parts.bucket.remove(key, revision).catch(() => undefined);
+    if (outcome?.type === "written") this.seen({ key, revision: outcome.revision, value: undefined });
+  }
+}
