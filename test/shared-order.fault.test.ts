@@ -48,8 +48,7 @@ test(
       const again = await scene.seen("the survivor to start m1", isStartIn(survivor.id, m1.seq));
       const killed = await scene.seen(
         "the kill",
-        (record): record is HistoryRecord & { kind: "killed" } =>
-          record.kind === "killed" && record.about === victim.id,
+        (record): record is Of<"killed"> => record.kind === "killed" && record.about === victim.id,
       );
       takeovers.push(again.atMs - killed.atMs);
       await scene.settled(round * 2, 20_000);
@@ -61,10 +60,14 @@ test(
   },
 );
 
-test(
-  "R18, O2: a worker frozen inside m1 past ackWait is overtaken, says so, and settles nothing when it wakes",
+// After a thaw, what a handler was about to do comes before any timer of the library.
+test.each([
+  { ends: "before any timer runs", act: { type: "freeze-self" as const } },
+  { ends: "after its signal", act: { type: "succeed" as const, afterMs: 6_000, heedsSignal: true } },
+])(
+  "R18, O2, O6: a worker frozen inside m1 past ackWait is overtaken, says so, and settles nothing when it wakes; its handler ends $ends",
   TIMEOUT,
-  async () => {
+  async ({ act }) => {
     const ackWaitMs = 2_000;
     await using scene = await startLaneScene({ ackWaitMs });
     await using proxy = await startNatsProxy(scene.server.url);
@@ -72,32 +75,32 @@ test(
     const sleeper = await scene.worker({
       name: "A",
       servers: proxy.url,
-      handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 500 } }],
+      handler: [{ when: { n: 1 }, act }],
     });
     const events = { type: "turns" as const, count: 2, keys: 1 };
     await (await scene.publisher({ name: "publisher", events })).finished(20_000);
     const m1 = await scene.seen("A to start m1", isStartIn(sleeper.id));
-    sleeper.freeze();
+    if (act.type !== "freeze-self") sleeper.freeze();
     const other = await scene.worker({
       name: "B",
       handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 2_000 } }],
     });
     await scene.seen("B to start m1", isStartIn(other.id, m1.seq), 30_000);
     sleeper.thaw();
-    const thawed = await scene.seen(
-      "the thaw",
-      (record): record is HistoryRecord & { kind: "thawed" } => record.kind === "thawed",
+    const thawed = await scene.seen("the thaw", isKind("thawed"));
+    const m1Ends = await scene.seen(
+      "A's handler of m1 to end",
+      (record): record is Of<"handler-end"> =>
+        record.kind === "handler-end" && record.process === sleeper.id && record.seq === m1.seq,
     );
     await scene.settled(2, 30_000);
     await scene.seen(
-      "A's handler of m1 to end",
-      (record): record is HistoryRecord & { kind: "handler-end" } =>
-        record.kind === "handler-end" && record.process === sleeper.id && record.seq === m1.seq,
-    );
-    await scene.seen(
-      "an overlap to be reported",
-      (record): record is HistoryRecord & { kind: "notification" } =>
-        record.kind === "notification" && record.type === "overlap-possible" && record.seq === m1.seq,
+      "A to report the overlap",
+      (record): record is Of<"notification"> =>
+        record.kind === "notification" &&
+        record.process === sleeper.id &&
+        record.type === "overlap-possible" &&
+        record.seq === m1.seq,
     );
     expect(await sleeper.stop()).toEqual({ code: 0, signal: null });
     expect(await other.stop()).toEqual({ code: 0, signal: null });
@@ -112,18 +115,23 @@ test(
         record.atMs > thawed.atMs,
     );
     expect(sentAfterThaw).toEqual([]);
-    expect(history).toContainEqual(
-      expect.objectContaining({
-        process: sleeper.id,
+    if (act.type !== "freeze-self") {
+      // Its signal ended it, with the reason.
+      expect(m1Ends).toMatchObject({ outcome: "failed" });
+      const aborted = {
         text: "signal aborted",
         data: expect.objectContaining({ seq: m1.seq, code: "FENCED" }),
-      }),
-    );
+      };
+      expect(history).toContainEqual(expect.objectContaining({ process: sleeper.id, ...aborted }));
+    }
     const { faults, frozenOverlaps } = await scene.check();
     expectNoFaults(faults);
     expect(frozenOverlaps.map(({ seqs, processes }) => ({ seqs, processes }))).toEqual([
       { seqs: [m1.seq, m1.seq], processes: [sleeper.id, other.id] },
     ]);
+    const secondStart = handlerRuns(history).find((run) => run.seq > m1.seq);
+    const otherM1 = handlerRuns(history).find((run) => run.process === other.id && run.seq === m1.seq);
+    expect(secondStart?.startMs).toBeGreaterThanOrEqual(otherM1?.endMs ?? Number.NaN);
   },
 );
 
@@ -172,8 +180,14 @@ test("R40, O1–O4, P1: ten leader stepdowns over 1,000 events in a three-node c
   expect(await scene.stored()).toHaveLength(1_000);
 });
 
+type Of<K extends HistoryRecord["kind"]> = Extract<HistoryRecord, { kind: K }>;
+
+function isKind<K extends HistoryRecord["kind"]>(kind: K) {
+  return (record: HistoryRecord): record is Of<K> => record.kind === kind;
+}
+
 function isStartIn(process: string, seq?: number) {
-  return (record: HistoryRecord): record is HistoryRecord & { kind: "handler-start" } =>
+  return (record: HistoryRecord): record is Of<"handler-start"> =>
     record.kind === "handler-start" &&
     record.process === process &&
     (seq === undefined || record.seq === seq);
