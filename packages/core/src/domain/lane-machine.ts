@@ -13,7 +13,7 @@ export type LaneInput =
   /** An event that is not this lane's to handle (foreign publisher): held, never started. */
   | { type: "misrouted"; seq: number; key: string; stamp: string }
   | { type: "handled"; run: number }
-  /** The run got no slot and will not get one: it never began. */
+  /** The run's handler was not called and will not be: no slot, or no hold any more. */
   | { type: "unstarted"; run: number }
   | {
       type: "failed";
@@ -31,7 +31,7 @@ export type LaneInput =
   | { type: "gone"; seq: number }
   /** The consumer or the stream was made anew: nothing held is ours any more. */
   | { type: "reset"; forget: boolean }
-  /** No handler starts any more; what waits is given back. */
+  /** No handler starts any more; what waits is given back, once no handler of its key runs here. */
   | { type: "closing"; now: number };
 
 /** What to do about it, in this order. */
@@ -155,8 +155,6 @@ export class LaneMachine {
   #delivered({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
     if (this.#completed.has(seq, stamp)) {
       effects.push({ type: "ack", seq, again: true });
-    } else if (this.#closing) {
-      effects.push({ type: "release", seq, delayMs: 0 });
     } else if (this.#isNew(seq, stamp, effects)) {
       const held = this.#hold(seq, key, stamp, "queued");
       const queue = this.#queues.get(key);
@@ -167,9 +165,10 @@ export class LaneMachine {
   }
 
   #misrouted({ seq, stamp }: { seq: number; stamp: string }, effects: LaneEffect[]): void {
+    if (!this.#isNew(seq, stamp, effects)) return;
     if (this.#closing) {
       effects.push({ type: "release", seq, delayMs: 0 });
-    } else if (this.#isNew(seq, stamp, effects)) {
+    } else {
       this.#hold(seq, "", stamp, "misrouted");
       effects.push({ type: "misrouted", seq });
     }
@@ -220,7 +219,7 @@ export class LaneMachine {
     if (this.#closing) {
       this.#take(held);
       effects.push({ type: "release", seq: held.seq, delayMs });
-      return;
+      return this.#startNext(key, effects);
     }
     held.state = "waiting";
     held.dueAt = input.now + delayMs;
@@ -275,7 +274,8 @@ export class LaneMachine {
   #close(now: number, effects: LaneEffect[]): void {
     this.#closing = true;
     for (const held of [...this.#held.values()]) {
-      if (held.state === "running") continue;
+      // O2: what waits behind a handler that still runs here must not begin elsewhere; it is given back when that ends.
+      if (held.state !== "misrouted" && this.#busy.has(held.key)) continue;
       this.#take(held);
       const delayMs = held.state === "waiting" ? Math.max(held.dueAt - now, 0) : 0;
       effects.push({ type: "release", seq: held.seq, delayMs });
@@ -283,7 +283,8 @@ export class LaneMachine {
   }
 
   #startNext(key: string, effects: LaneEffect[]): void {
-    if (this.#closing || this.#busy.has(key)) return;
+    if (this.#busy.has(key)) return;
+    if (this.#closing) return this.#releaseAll(key, effects);
     const first = this.#queues.get(key)?.[0];
     if (first === undefined || first.state !== "queued") return;
     const run = ++this.#lastRun;
@@ -292,6 +293,13 @@ export class LaneMachine {
     this.#busy.add(key);
     this.#runs.set(run, { key, held: first });
     effects.push({ type: "start", seq: first.seq, run, retries: first.failures });
+  }
+
+  #releaseAll(key: string, effects: LaneEffect[]): void {
+    for (const held of this.#queues.get(key)?.slice() ?? []) {
+      this.#take(held);
+      effects.push({ type: "release", seq: held.seq, delayMs: 0 });
+    }
   }
 
   /** A handler ended: its key is free. */
