@@ -13,7 +13,7 @@ import type { Delivery, LaneFeed, OpenLaneFeed } from "./lane-feed-port.js";
 import { LaneRepair } from "./lane-repair.js";
 import { type LaneHost, LaneRunner, type Proof } from "./lane-runner.js";
 import type { LanesContext } from "./lanes-context.js";
-import { Liveness } from "./liveness.js";
+import { Liveness, pingInterval } from "./liveness.js";
 import { reportLoss } from "./loss-report.js";
 import { type Notify, notifier } from "./notifier.js";
 import type { RosterPort } from "./roster-port.js";
@@ -154,7 +154,8 @@ class SharedWorker implements LaneWorker, LaneHost {
     const ackWaitMs = Math.min(...group.lanes.map((lane) => lane.ackWaitMs));
     this.#tickMs = Math.min(Math.max(ackWaitMs / 20, 50), 250);
     this.#health = new Health(clock, this.notify);
-    this.#liveness = new Liveness(connection, clock, this.#health, this.notify, this.#tickMs, proof);
+    const pingMs = pingInterval(ackWaitMs);
+    this.#liveness = new Liveness(connection, clock, this.#health, this.notify, this.#tickMs, pingMs, proof);
     this.#stuckCheckedAt = clock.now();
     this.feed = parts.openFeed({
       delivered: (delivery) => this.#delivered(delivery),
