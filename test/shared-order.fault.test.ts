@@ -1,6 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
-import { awaitCondition } from "./harness/await-condition.js";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
 import type { HistoryRecord } from "./harness/history-record.js";
@@ -207,14 +206,14 @@ test(
         record.kind === "handler-end" && record.process === lonely.id && record.seq === m1.seq,
     );
     expect(fenced).toMatchObject({ outcome: "failed" });
-    await awaitCondition(async () => !(await lonely.status()).healthy, {
+    await scene.until(async () => !(await lonely.status()).healthy, {
       what: "the cut-off worker to say that it is not healthy",
       timeoutMs: 10_000,
     });
     await scene.settled(2, 30_000);
     scene.history.record({ kind: "thawed", about: lonely.id });
     proxy.restore();
-    await awaitCondition(async () => (await lonely.status()).healthy, {
+    await scene.until(async () => (await lonely.status()).healthy, {
       what: "the worker to be healthy again",
       timeoutMs: 30_000,
     });
@@ -308,7 +307,7 @@ function isStartIn(process: string, seq?: number) {
 async function publishedAtLeast(scene: LaneScene, count: number): Promise<void> {
   const published = (): number =>
     scene.history.read().filter((record) => record.kind === "publish-settled").length;
-  await awaitCondition(() => published() >= count, {
+  await scene.until(() => published() >= count, {
     timeoutMs: 60_000,
     everyMs: 100,
     what: () => `${count} publishes to be settled (so far ${published()})`,
