@@ -3,13 +3,18 @@ import {
   decodeFailure,
   type HandlerFailure,
   handlerFailure,
+  schemaBroke,
   schemaFailure,
 } from "../domain/handler-outcome.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
 import type { Clock, Timer } from "./clock.js";
 
-export type RunOutcome = { readonly type: "handled" } | ({ readonly type: "failed" } & HandlerFailure);
+export type RunOutcome =
+  | { readonly type: "handled" }
+  /** The handler was not called: the event was no longer ours, or its worker's grace over, when its data had been read. */
+  | { readonly type: "unstarted" }
+  | ({ readonly type: "failed" } & HandlerFailure);
 
 /** One run of the handler for one event. It settles exactly once, when the handler has, and never rejects. */
 export class HandlerRun {
@@ -20,6 +25,7 @@ export class HandlerRun {
   readonly #controller = new AbortController();
   #timeout: Timer | undefined;
   #timedOutAt: number | undefined;
+  #abortedAt: number | undefined;
   #stuckReports = 0;
 
   constructor(key: string, seq: number, clock: Clock) {
@@ -35,22 +41,26 @@ export class HandlerRun {
 
   /** Aborts the handler's signal; `code` says why. The first abort counts. */
   abort(code: "FENCED" | "HANDLER_TIMEOUT" | "CLOSING", message: string): void {
-    if (!this.#controller.signal.aborted) this.#controller.abort(new LanekeeperError(code, message));
+    if (this.#controller.signal.aborted) return;
+    this.#abortedAt = this.#clock.now();
+    this.#controller.abort(new LanekeeperError(code, message));
   }
 
-  /** True, at ever longer intervals, while the handler ignores that its time is over. */
+  /** True, at ever longer intervals, while the handler ignores that its signal was aborted. */
   reportStuck(): boolean {
-    if (this.#timedOutAt === undefined) return false;
-    const due = this.#clock.now() - this.#timedOutAt >= 1_000 * 4 ** this.#stuckReports;
+    if (this.#abortedAt === undefined) return false;
+    const due = this.#clock.now() - this.#abortedAt >= 1_000 * 4 ** this.#stuckReports;
     if (due) this.#stuckReports++;
     return due;
   }
 
+  /** `isOurs` is asked right before the handler is called, because reading the data may have taken its time (O6). */
   async execute<E extends object>(
     meta: EventMeta & { type: string },
     options: ResolvedWorkerOptions,
     handler: Handler<E>,
     fence: Fence,
+    isOurs: () => boolean,
   ): Promise<RunOutcome> {
     const { handlerTimeoutMs } = options;
     if (handlerTimeoutMs !== undefined) {
@@ -62,6 +72,8 @@ export class HandlerRun {
     try {
       const decoded = await decode(meta, options);
       if ("failure" in decoded) return { type: "failed", ...decoded.failure };
+      if (this.#timedOutAt !== undefined) return { type: "failed", ...this.#timeoutFailure() };
+      if (this.#controller.signal.aborted || !isOurs()) return { type: "unstarted" };
       const event = Object.freeze({ ...meta, data: decoded.data }) as unknown as LaneEvent<E>;
       const context: HandlerContext = Object.freeze({
         signal: this.#controller.signal,
@@ -106,8 +118,12 @@ async function decode(
   }
   const schema = schemaFor(type);
   if (schema === undefined) return { data };
-  const result = await schema["~standard"].validate(data);
-  return result.issues === undefined
-    ? { data: result.value }
-    : { failure: schemaFailure(type, result.issues) };
+  try {
+    const result = await schema["~standard"].validate(data);
+    return result.issues === undefined
+      ? { data: result.value }
+      : { failure: schemaFailure(type, result.issues) };
+  } catch (cause) {
+    return { failure: schemaBroke(type, cause) };
+  }
 }

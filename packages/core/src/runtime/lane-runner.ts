@@ -157,13 +157,14 @@ export class LaneRunner {
   /** The stream no longer has an event that is stuck here. */
   gone(seq: number): void {
     this.#apply(this.#machine.step({ type: "gone", seq }));
-    this.#held.delete(seq);
   }
 
   /** Consumer or stream were made anew: nothing in hand is ours. With `forget` also not what was settled. */
   reset(forget: boolean): void {
     this.#apply(this.#machine.step({ type: "reset", forget }));
     this.#held.clear();
+    // Answers for the old consumer's events could settle others of the new one's.
+    this.#keptBack.length = 0;
     this.#lastSettled = undefined;
     if (forget) this.#settledBelow = 0;
   }
@@ -172,7 +173,9 @@ export class LaneRunner {
   close(): void {
     for (const answer of this.#keptBack.splice(0)) this.#sendIfOurs(answer);
     this.#apply(this.#machine.step({ type: "closing", now: this.#host.clock.now() }));
-    for (const run of [...this.#waiting.keys()]) {
+    for (const [run, wanted] of [...this.#waiting]) {
+      // What was taken away while it waited has been told already.
+      if (!wanted) continue;
       this.#waiting.set(run, false);
       this.#apply(this.#machine.step({ type: "unstarted", run }));
     }
@@ -250,9 +253,14 @@ export class LaneRunner {
     const token = sharedFenceToken(seq, delivery.deliveries);
     const fence = Object.freeze({ token, incarnation: this.#host.incarnation() });
     const event = { ...meta, attempt: delivery.deliveries + retries };
-    void handlerRun.execute(event, this.#host.options, this.#host.handler, fence).then((outcome) => {
-      this.#runs.delete(run);
+    const isOurs = () => {
+      const current = this.#held.get(seq);
+      return current?.meta === meta && !current.hold.lapsed(clock.now(), clock.wall());
+    };
+    void handlerRun.execute(event, this.#host.options, this.#host.handler, fence, isOurs).then((outcome) => {
+      // Still known while it ends: a hold that ran out meanwhile is told of this run (O6).
       this.#ended(seq, run, outcome);
+      this.#runs.delete(run);
       slots.release();
     });
   }
@@ -265,7 +273,7 @@ export class LaneRunner {
       this.#apply(this.#machine.step({ type: "lapsed", seq }));
       this.#held.delete(seq);
     }
-    if (outcome.type === "handled") return this.#apply(this.#machine.step({ type: "handled", run }));
+    if (outcome.type !== "failed") return this.#apply(this.#machine.step({ type: outcome.type, run }));
     const failed = this.#held.get(seq);
     if (failed !== undefined) failed.error = outcome.error;
     const { terminal, retryAfterMs } = outcome;

@@ -20,7 +20,8 @@ export class VirtualClock implements Clock {
   }
 
   after(ms: number, run: () => void): Timer {
-    const due: Due = { at: this.#now + ms, run };
+    // As setTimeout does: what does not fit into 31 bits fires at once.
+    const due: Due = { at: this.#now + (ms > 2 ** 31 - 1 ? 1 : ms), run };
     this.#timers.add(due);
     return { stop: () => void this.#timers.delete(due) };
   }
