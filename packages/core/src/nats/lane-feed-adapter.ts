@@ -4,6 +4,7 @@ import type { Clock, Timer } from "../runtime/clock.js";
 import type { ConnectionPort } from "../runtime/connection-port.js";
 import type { Delivery, LaneFeed, LaneFeedObserver, OpenLaneFeed } from "../runtime/lane-feed-port.js";
 import { parseAckSubject } from "./ack-subject.js";
+import { translateApiError } from "./api-error.js";
 import { ConfirmedSends } from "./confirmed-sends.js";
 import { headerRecord } from "./header-record.js";
 import { newInbox } from "./inbox.js";
@@ -75,8 +76,11 @@ class LaneFeedAdapter implements LaneFeed {
       JSON.stringify({ batch, expires: msToNanos(expiresMs), idle_heartbeat: msToNanos(heartbeatMs) }),
     );
     this.#subscribe();
-    this.#stopObserving = port.observe(({ type }) => {
-      if (type === "reconnected") this.#startOver();
+    this.#stopObserving = port.observe((change) => {
+      if (change.type === "reconnected") this.#startOver();
+      // Whatever else the owner of the connection may not publish is no business of ours.
+      else if (change.type === "publish-denied" && this.#publishes(change.subject))
+        this.#denied(change.error);
     });
     this.#timer = clock.after(tickMs, () => this.#tick());
   }
@@ -168,6 +172,7 @@ class LaneFeedAdapter implements LaneFeed {
     this.#subscription = this.#connection.subscribe(`${this.#inbox}.>`, {
       callback: (error, message) => {
         if (error === null || error === undefined) this.#receive(message);
+        else this.#denied(error);
       },
     });
   }
@@ -199,6 +204,15 @@ class LaneFeedAdapter implements LaneFeed {
     if (lane === undefined || message.headers === undefined) return;
     const { code, description } = message.headers;
     this.#answer(lane, lane.state.status(Number(number), code, description, this.#clock.now()));
+  }
+
+  #publishes(subject: string): boolean {
+    const pulls = `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.`;
+    return subject.startsWith(pulls) || parseAckSubject(subject)?.stream === this.#stream;
+  }
+
+  #denied(error: Error): void {
+    this.#observer.denied(translateApiError(error, `working on stream ${this.#stream}`));
   }
 
   #tick(): void {

@@ -1,3 +1,4 @@
+import type { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { PullTrouble } from "../domain/pull-state.js";
 
 /** One delivery of an event by a lane's consumer. */
@@ -20,6 +21,8 @@ export interface LaneFeedObserver {
   trouble(consumer: string, kind: PullTrouble, text: string): void;
   /** The consumer was heard again after trouble. */
   recovered(consumer: string): void;
+  /** The server refuses this user a pull, an answer or the inbox for deliveries; it holds until the next connection. */
+  denied(error: LanekeeperError): void;
 }
 
 /**

@@ -161,6 +161,7 @@ class SharedWorker implements LaneWorker, LaneHost {
       delivered: (delivery) => this.#delivered(delivery),
       trouble: (consumer, kind, text) => this.#trouble(consumer, kind, text),
       recovered: (consumer) => this.#health.clear(consumer),
+      denied: (error) => this.#health.fault("permission", error),
     });
     this.#runners = group.lanes.map(
       ({ name, ackWaitMs }, lane) => new LaneRunner(lane, name, holdRules(ackWaitMs), this),
@@ -265,9 +266,11 @@ class SharedWorker implements LaneWorker, LaneHost {
       this.#health.fault("connection", new LanekeeperError("DISCONNECTED", text), 2_000);
     } else if (change.type === "reconnected") {
       this.#health.clear("connection");
+      // A new connection may have other permissions; the next refusal tells.
+      this.#health.clear("permission");
       this.#liveness.reconnected();
       for (const runner of this.#runners) runner.reconnected();
-    } else {
+    } else if (change.type === "closed") {
       const text = "the connection was closed; open another one and start the worker again";
       const error = new LanekeeperError("CONNECTION_CLOSED", text, { cause: change.error });
       this.#fail({ type: "connection-closed", error });
