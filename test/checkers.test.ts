@@ -99,6 +99,7 @@ describe("O2: one handler of a key at a time", () => {
       [1, 1],
       [1, 2],
     ]);
+    for (const { inHand } of judged.frozenOverlaps) expect(inHand).toMatchObject({ process: "A", seq: 1 });
     expect(checkOneAtATime(history.records).faults).toHaveLength(2);
   });
 

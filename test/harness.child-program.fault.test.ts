@@ -32,6 +32,15 @@ test("a process that cannot start is an error with its output, and leaves nothin
   );
 });
 
+test("a scene that waits for something is told at once that a process of its has failed", async () => {
+  await using short = await startLaneScene({ ackWaitMs: 2_000, create: { subject: "orders", lanes: 1 } });
+  await short.publisher({
+    name: "reader",
+    events: { type: "ndjson", file: "/no/such/file", keyField: "k", typeField: "t" },
+  });
+  await expect(short.settled(1, 20_000)).rejects.toThrow(/reader: ended \(code 1\)[\s\S]*ENOENT/);
+});
+
 test("a worker that is frozen reports nothing, and goes on when it is thawed; SIGTERM ends it with 0", async () => {
   const worker = await scene.worker({ name: "frosty" });
   expect(await worker.status()).toMatchObject({ healthy: true });

@@ -42,7 +42,12 @@ describe.each(["helpdesk-events.ndjson", "receipt-events.ndjson"])("%s", (name) 
       await scene.settled(log.events.length, 120_000);
       const { faults, frozenOverlaps, repeats } = await scene.check();
       expectNoFaults(faults);
-      for (const overlap of frozenOverlaps) expect(overlap.processes).toContain(sleeper.id);
+      // Stated, and told: the frozen worker reports each event that another one may have run beside it.
+      const told = overlapsToldBy(sleeper.id, scene.history.read());
+      for (const { inHand } of frozenOverlaps) {
+        expect(inHand.process).toBe(sleeper.id);
+        expect(told).toContain(inHand.seq);
+      }
       expect(positionsByCase(scene.history.read())).toEqual(expectedPositions(log.events));
       console.log(`${name}: ${frozenOverlaps.length} stated overlaps, ${repeats} repeats`);
     },
@@ -62,6 +67,15 @@ async function freezeWithWorkInHand({ history }: LaneScene, worker: WorkerProces
       return false;
     },
     { what: `${worker.id} to be frozen with a handler in hand`, timeoutMs: 30_000 },
+  );
+}
+
+/** The events of which a worker notified that they may have overlapped. */
+function overlapsToldBy(process: string, history: readonly HistoryRecord[]): number[] {
+  return history.flatMap((record) =>
+    record.kind === "notification" && record.type === "overlap-possible" && record.process === process
+      ? (record.seq ?? [])
+      : [],
   );
 }
 

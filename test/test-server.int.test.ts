@@ -108,6 +108,23 @@ test("a forgotten server does not keep its process from ending", async () => {
   expect(await once(child, "exit")).toEqual([0, null]);
 });
 
+test("the programs in the testing guide run", async () => {
+  const guide = readFileSync(new URL("../docs/guides/testing.md", import.meta.url), "utf8");
+  const programs = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program = ""]) => program);
+  expect(programs.length).toBeGreaterThan(3);
+  for (const program of programs) {
+    // Node.js 20 does not know `await using`; the rest of the programs is plain JavaScript.
+    const name = /await using (\w+) =/.exec(program)?.[1];
+    const plain = `${program.replace("await using", "const")}\nawait ${name}[Symbol.asyncDispose]();`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", plain], {
+      cwd: import.meta.dirname,
+      stdio: ["ignore", "inherit", "inherit"],
+      timeout: 100_000,
+    });
+    expect(await once(child, "exit"), program).toEqual([0, null]);
+  }
+}, 120_000);
+
 test("two servers stand side by side with stores of their own", async () => {
   await using one = await startTestServer();
   await using two = await startTestServer();

@@ -20,6 +20,8 @@ export interface ChildProgram extends AsyncDisposable {
   readonly exited: Promise<ProgramExit>;
   /** The end of what it wrote to stdout and stderr. */
   output(): string;
+  /** An error with its output, once it has ended with an exit code but 0; a signal is somebody's will. */
+  failure(): Error | undefined;
   /** What the program reports about itself. @throws Error after `timeoutMs` (10,000), as when it is frozen. */
   report(timeoutMs?: number): Promise<unknown>;
   /** Waits until it ends by itself. @throws Error with its output after `timeoutMs` or on an exit code but 0. */
@@ -67,7 +69,7 @@ class RunningProgram implements ChildProgram {
   readonly #child: ChildProcess;
   readonly #history: History;
   #output = "";
-  #gone = false;
+  #exit: ProgramExit | undefined;
 
   constructor(program: string, options: ProgramOptions, history: History) {
     this.id = options.process;
@@ -83,10 +85,10 @@ class RunningProgram implements ChildProgram {
     this.exited = new Promise((resolve) => {
       // "close" comes after "exit", with all output read.
       this.#child.once("close", (code, signal) => {
-        this.#gone = true;
+        this.#exit = { code, signal };
         standDown();
         history.record({ kind: "exited", about: this.id, code, signal });
-        resolve({ code, signal });
+        resolve(this.#exit);
       });
     });
     this.ready = new Promise((resolve, reject) => {
@@ -107,6 +109,13 @@ class RunningProgram implements ChildProgram {
     return this.#output;
   }
 
+  failure(): Error | undefined {
+    const exit = this.#exit;
+    return exit === undefined || exit.code === 0 || exit.signal !== null
+      ? undefined
+      : this.#failure(`ended (${said(exit)})`);
+  }
+
   async report(timeoutMs = 10_000): Promise<unknown> {
     const answer = new Promise<unknown>((resolve) => this.#child.once("message", resolve));
     this.#child.send("report", () => {}); // A child that is gone shows in the race below.
@@ -122,12 +131,12 @@ class RunningProgram implements ChildProgram {
   }
 
   async stop(timeoutMs = 30_000): Promise<ProgramExit> {
-    if (!this.#gone) process.kill(this.pid, "SIGTERM");
+    if (this.#exit === undefined) process.kill(this.pid, "SIGTERM");
     return await this.#ended(timeoutMs);
   }
 
   async kill(): Promise<void> {
-    if (!this.#gone) {
+    if (this.#exit === undefined) {
       process.kill(this.pid, "SIGKILL");
       this.#history.record({ kind: "killed", about: this.id });
     }
@@ -135,13 +144,13 @@ class RunningProgram implements ChildProgram {
   }
 
   freeze(): void {
-    if (this.#gone) throw this.#failure("has ended and cannot be frozen");
+    if (this.#exit !== undefined) throw this.#failure("has ended and cannot be frozen");
     process.kill(this.pid, "SIGSTOP");
     this.#history.record({ kind: "frozen", about: this.id, why: "SIGSTOP" });
   }
 
   thaw(): void {
-    if (this.#gone) throw this.#failure("has ended and cannot be thawed");
+    if (this.#exit !== undefined) throw this.#failure("has ended and cannot be thawed");
     this.#history.record({ kind: "thawed", about: this.id });
     process.kill(this.pid, "SIGCONT");
   }

@@ -1,9 +1,10 @@
 import { type CreateLanes, type Lanes, openLanes } from "@lanekeeper/core";
 import { startTestServer, type TestServer, type TestServerOptions } from "@lanekeeper/core/testing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { awaitCondition } from "./await-condition.js";
+import { type AwaitConditionOptions, awaitCondition } from "./await-condition.js";
 import { type CheckAllResult, checkAll } from "./checkers/check-all.js";
 import { settlementsByGroup } from "./checkers/settlements.js";
+import type { ChildProgram } from "./child-program.js";
 import { type History, startHistory } from "./history.js";
 import type { HistoryRecord, StoredEvent } from "./history-record.js";
 import { OwnedResources } from "./owned-resources.js";
@@ -45,13 +46,21 @@ export interface LaneScene extends AsyncDisposable {
   worker(options: SceneWorkerOptions): Promise<WorkerProcess>;
   publisher(options: ScenePublisherOptions): Promise<PublisherProcess>;
   stored(): Promise<StoredEvent[]>;
-  /** Waits for a record, and returns the first that matches. @throws Error after `timeoutMs`, default 20,000. */
+  /**
+   * Asks until the answer is yes, as `awaitCondition` does.
+   * @throws Error after `timeoutMs` (20,000), and at once with its output when a process of the scene has failed.
+   */
+  until<T>(
+    ask: () => Promise<T> | T,
+    options: AwaitConditionOptions,
+  ): Promise<Exclude<T, undefined | null | false>>;
+  /** Waits for a record, and returns the first that matches. @throws Error as `until` does. */
   seen<R extends HistoryRecord>(
     what: string,
     match: (record: HistoryRecord) => record is R,
     timeoutMs?: number,
   ): Promise<R>;
-  /** Waits until that many events are handled, dropped or parked. @throws Error after `timeoutMs`. */
+  /** Waits until that many events are handled, dropped or parked. @throws Error as `until` does. */
   settled(count: number, timeoutMs: number): Promise<void>;
   /** All checkers over all processes' histories and what is stored. */
   check(): Promise<CheckAllResult>;
@@ -84,7 +93,21 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
     stream: SCENE_STREAM,
   });
   const stored = (): Promise<StoredEvent[]> => readStoredEvents(connection, SCENE_STREAM, lanes.layout);
+  const children: ChildProgram[] = [];
+  const adopt = <C extends ChildProgram>(child: C): C => {
+    children.push(child);
+    return owned.own(child);
+  };
+  const until: LaneScene["until"] = (ask, waiting) =>
+    awaitCondition(() => {
+      for (const child of children) {
+        const failure = child.failure();
+        if (failure !== undefined) throw failure;
+      }
+      return ask();
+    }, waiting);
   return {
+    until,
     server,
     history,
     lanes,
@@ -94,21 +117,21 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
       const { ackWaitMs } = options;
       const placement = placed(servers === undefined ? { name } : { name, servers });
       const whole = { group: SCENE_GROUP, assignment: "shared" as const, ackWaitMs, ...work };
-      return owned.own(await startWorkerProcess(history, { ...placement, ...rest, work: whole }));
+      return adopt(await startWorkerProcess(history, { ...placement, ...rest, work: whole }));
     },
     async publisher({ name, servers, ...rest }) {
       const placement = placed(servers === undefined ? { name } : { name, servers });
-      return owned.own(await startPublisherProcess(history, { ...placement, ...rest }));
+      return adopt(await startPublisherProcess(history, { ...placement, ...rest }));
     },
     async seen(what, match, timeoutMs) {
-      return await awaitCondition(() => history.read().find(match), {
+      return await until(() => history.read().find(match), {
         what,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
       });
     },
     async settled(count, timeoutMs) {
       const settledNow = (): number => settlementsByGroup(history.read()).get(SCENE_GROUP)?.size ?? 0;
-      await awaitCondition(() => settledNow() >= count, {
+      await until(() => settledNow() >= count, {
         timeoutMs,
         everyMs: 200,
         what: () => `${count} events to be settled (so far ${settledNow()})`,

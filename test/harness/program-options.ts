@@ -37,6 +37,8 @@ export type HandlerAct =
   | { type: "never-settle" }
   /** Blocks the event loop, as a long computation does; recorded as a freeze, for it keeps nothing alive. */
   | { type: "block-loop"; forMs: number }
+  /** Stops its own process (SIGSTOP) inside the handler, and succeeds as the very first thing after the thaw. */
+  | { type: "freeze-self" }
   /** Kills its own process with -9 inside the handler. */
   | { type: "kill-self" };
 

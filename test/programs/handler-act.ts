@@ -39,6 +39,10 @@ export async function carryOut(
       recorder.record({ kind: "thawed", about: recorder.process });
       return;
     }
+    case "freeze-self":
+      recorder.record({ kind: "frozen", about: recorder.process, why: "SIGSTOP from inside" });
+      process.kill(process.pid, "SIGSTOP");
+      return;
     case "kill-self":
       recorder.record({ kind: "killed", about: recorder.process });
       process.kill(process.pid, "SIGKILL");

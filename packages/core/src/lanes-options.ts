@@ -1,5 +1,6 @@
 import { type LaneHash, type LaneLayout, layoutFaults, type Mapping } from "@lanekeeper/partitioner";
 import type { JetStreamOptions, StreamConfig } from "@nats-io/jetstream";
+import { defaultBucket } from "./domain/bucket-keys.js";
 import type { Notification } from "./domain/notification.js";
 import { OptionFaults, show } from "./domain/option-faults.js";
 import { streamNameFault } from "./domain/stream-name.js";
@@ -12,6 +13,8 @@ export interface LanesOptions {
   create?: CreateLanes;
   /** nats.js's own: `domain`, `apiPrefix`, `timeout` (milliseconds, default 5,000). */
   jetstream?: JetStreamOptions;
+  /** The KV bucket of claims, for owned workers. A-Z, a-z, 0-9, "_", "-"; default derived from the stream's name. */
+  bucket?: string;
   /** Called synchronously with every fact; a throw is reported once and swallowed. */
   onNotification?: (notification: Notification) => void;
 }
@@ -37,10 +40,11 @@ export interface ResolvedLanesOptions {
   readonly stream: string;
   readonly create: { readonly layout: LaneLayout; readonly streamConfig: Partial<StreamConfig> } | undefined;
   readonly jetstream: JetStreamOptions;
+  readonly bucket: string;
   readonly onNotification: ((notification: Notification) => void) | undefined;
 }
 
-const known = ["stream", "create", "jetstream", "onNotification"];
+const known = ["stream", "create", "jetstream", "bucket", "onNotification"];
 const knownCreate = ["subject", "lanes", "hash", "mapping", "intake", "streamConfig"];
 
 /** Throws INVALID_OPTIONS with every fault at once. */
@@ -53,6 +57,10 @@ export function resolveLanesOptions(options: LanesOptions): ResolvedLanesOptions
   faults.unknown(options, known);
   const nameFault = streamNameFault(options.stream);
   if (nameFault !== undefined) faults.add(nameFault);
+  const { bucket } = options;
+  if (bucket !== undefined && (typeof bucket !== "string" || !/^[A-Za-z0-9_-]{1,128}$/.test(bucket))) {
+    faults.add(`bucket must be 1 to 128 characters out of A-Z, a-z, 0-9, "_" and "-", not ${show(bucket)}`);
+  }
   faults.callback("onNotification", options.onNotification);
   if (options.jetstream?.domain !== undefined && options.jetstream.apiPrefix !== undefined) {
     faults.add("jetstream.domain and jetstream.apiPrefix exclude each other");
@@ -63,6 +71,7 @@ export function resolveLanesOptions(options: LanesOptions): ResolvedLanesOptions
     stream: options.stream,
     create,
     jetstream: { ...options.jetstream },
+    bucket: bucket ?? defaultBucket(options.stream),
     onNotification: options.onNotification,
   });
 }

@@ -1,13 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { bucketKeys } from "./domain/bucket-keys.js";
 import type { Handler } from "./domain/event.js";
 import { groupNameFault } from "./domain/group-name.js";
+import { parseGroup } from "./domain/group-record.js";
 import { LanekeeperError } from "./domain/lanekeeper-error.js";
 import type { PublisherOptions } from "./domain/publisher-options.js";
 import { versionAtLeast } from "./domain/server-version.js";
 import { resolveWorkerOptions, type WorkerOptions } from "./domain/worker-options.js";
 import type { Lanes } from "./lanes.js";
 import { type LanesOptions, resolveLanesOptions } from "./lanes-options.js";
+import { bucketAdapter } from "./nats/bucket-adapter.js";
 import { connectionAdapter } from "./nats/connection-adapter.js";
 import { type JetStreamApi, jetStreamApi } from "./nats/jetstream-api.js";
 import { laneConsumerAdapter } from "./nats/lane-consumer-adapter.js";
@@ -16,15 +20,20 @@ import { publishAdapter } from "./nats/publish-adapter.js";
 import { rosterAdapter } from "./nats/roster-adapter.js";
 import { snapshotOf, streamAdapter } from "./nats/stream-adapter.js";
 import { findOrCreateStream } from "./nats/stream-setup.js";
+import type { OpenBucket } from "./runtime/bucket-port.js";
 import { systemClock } from "./runtime/clock.js";
 import { ConsumerGroup, type Group } from "./runtime/group.js";
 import { GroupConsumers } from "./runtime/group-consumers.js";
+import { type GroupLanes, SharedGroupLanes } from "./runtime/group-lanes.js";
+import type { LaneConsumerPort } from "./runtime/lane-consumer-port.js";
+import type { LaneWorker } from "./runtime/lane-worker.js";
 import type { LanesContext } from "./runtime/lanes-context.js";
 import { notifier } from "./runtime/notifier.js";
+import { OwnedGroupLanes } from "./runtime/owned-group-lanes.js";
 import { createPublisher, type LanePublisher } from "./runtime/publisher.js";
 import type { RosterPort } from "./runtime/roster-port.js";
+import { startWorker } from "./runtime/start-worker.js";
 import { StreamWatch } from "./runtime/stream-watch.js";
-import { type LaneWorker, startWorker } from "./runtime/worker.js";
 
 /** The oldest nats-server whose streams have metadata and subject transforms. */
 export const minimumServerVersion = "2.10.0";
@@ -40,7 +49,7 @@ export async function openLanes<E extends object = Record<string, unknown>>(
   connection: NatsConnection,
   options: LanesOptions,
 ): Promise<Lanes<E>> {
-  const { stream, create, jetstream, onNotification } = resolveLanesOptions(options);
+  const { stream, create, jetstream, bucket, onNotification } = resolveLanesOptions(options);
   if (connection.isClosed()) {
     throw new LanekeeperError(
       "CONNECTION_CLOSED",
@@ -69,14 +78,28 @@ export async function openLanes<E extends object = Record<string, unknown>>(
     watch: new StreamWatch(streamPort, layout, clock),
     notify: notifier(onNotification, clock),
   };
-  return new OpenLanes<E>(connection, api, context, () => port.stop());
+  const replicas = context.opened.replicas;
+  const buckets = {
+    open: once(() => bucketAdapter(connection, api, { bucket, create: create !== undefined, replicas })),
+    find: once(() => bucketAdapter(connection, api, { bucket, create: false, replicas })),
+  };
+  return new OpenLanes<E>(connection, api, context, buckets, () => port.stop());
+}
+
+interface Buckets {
+  /** Makes the bucket when it is missing and `create` was given. */
+  readonly open: OpenBucket;
+  /** Rejects with BUCKET_NOT_FOUND when it is missing. */
+  readonly find: OpenBucket;
 }
 
 class OpenLanes<E extends object> implements Lanes<E> {
   readonly #connection: NatsConnection;
   readonly #api: JetStreamApi;
   readonly #context: LanesContext;
+  readonly #consumerPort: LaneConsumerPort;
   readonly #consumers: GroupConsumers;
+  readonly #buckets: Buckets;
   readonly #roster: RosterPort;
   readonly #release: () => void;
   readonly #publishers = new Set<LanePublisher<E>>();
@@ -84,13 +107,20 @@ class OpenLanes<E extends object> implements Lanes<E> {
   readonly #starting = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  constructor(connection: NatsConnection, api: JetStreamApi, context: LanesContext, release: () => void) {
+  constructor(
+    connection: NatsConnection,
+    api: JetStreamApi,
+    context: LanesContext,
+    buckets: Buckets,
+    release: () => void,
+  ) {
     this.#connection = connection;
     this.#api = api;
     this.#context = context;
     this.#release = release;
-    const port = laneConsumerAdapter(api, context.stream);
-    this.#consumers = new GroupConsumers(context.layout, port, context.streamPort);
+    this.#buckets = buckets;
+    this.#consumerPort = laneConsumerAdapter(api, context.stream);
+    this.#consumers = new GroupConsumers(context.layout, this.#consumerPort, context.streamPort);
     this.#roster = rosterAdapter(connection, context.stream);
   }
 
@@ -119,6 +149,9 @@ class OpenLanes<E extends object> implements Lanes<E> {
     const parts = {
       context: this.#context,
       consumers: this.#consumers,
+      consumerPort: this.#consumerPort,
+      openBucket: this.#buckets.open,
+      newId,
       openFeed,
       roster: this.#roster,
       random: Math.random,
@@ -141,7 +174,8 @@ class OpenLanes<E extends object> implements Lanes<E> {
     return new ConsumerGroup({
       name,
       generation: this.layout.generation,
-      consumers: this.#consumers,
+      lanes: () => this.#groupLanes(name),
+      filter: (lane) => this.#consumers.filter(lane),
       stream: this.#context.streamPort,
       roster: this.#roster,
       clock: this.#context.clock,
@@ -169,10 +203,54 @@ class OpenLanes<E extends object> implements Lanes<E> {
     this.#release();
   }
 
+  /** A group is owned when the bucket has its record for this very stream. */
+  async #groupLanes(group: string): Promise<GroupLanes> {
+    const { streamPort, clock } = this.#context;
+    const bucket = await this.#buckets.find().catch((error) => {
+      if (LanekeeperError.is(error) && error.code === "BUCKET_NOT_FOUND") return undefined;
+      throw error;
+    });
+    const entry = await bucket?.read(bucketKeys.group(group));
+    const record = entry?.value === undefined ? undefined : parseGroup(entry.value);
+    if (
+      bucket === undefined ||
+      record === undefined ||
+      record.created !== (await streamPort.read()).created
+    ) {
+      return new SharedGroupLanes(group, this.#consumers);
+    }
+    const { generation } = this.layout;
+    return new OwnedGroupLanes({
+      group,
+      generation,
+      bucket,
+      consumers: this.#consumers,
+      clock,
+      newId,
+      record,
+    });
+  }
+
   #refuseClosed(): void {
     if (this.#closing !== undefined)
       throw new LanekeeperError("CLOSED", "these lanes were closed; open them again");
   }
+}
+
+/** Opens what is shared once it is needed; a failure is tried again by the next who needs it. */
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined;
+  return () => {
+    opened ??= open().catch((error) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}
+
+function newId(): string {
+  return randomUUID().replaceAll("-", "");
 }
 
 function defaultWorkerName(): string {

@@ -1,7 +1,7 @@
 import type { HistoryRecord, StoredEvent } from "../history-record.js";
 import { checkComplete } from "./check-complete.js";
 import { checkNoGap } from "./check-no-gap.js";
-import { checkOneAtATime, type OneAtATimeOptions } from "./check-one-at-a-time.js";
+import { checkOneAtATime, type FrozenOverlap, type OneAtATimeOptions } from "./check-one-at-a-time.js";
 import { checkOrder } from "./check-order.js";
 import { checkPublishOrder } from "./check-publish-order.js";
 import type { Fault } from "./fault.js";
@@ -15,7 +15,7 @@ export interface CheckAllResult {
   /** Of every invariant. */
   readonly faults: readonly Fault[];
   /** See `checkOneAtATime`. */
-  readonly frozenOverlaps: readonly Fault[];
+  readonly frozenOverlaps: readonly FrozenOverlap[];
   /** See `checkComplete`. */
   readonly repeats: number;
 }

@@ -11,13 +11,19 @@ export interface OneAtATimeOptions {
   ackWaitMs?: number;
 }
 
+/** An overlap that assignment `shared` states as its hole. */
+export interface FrozenOverlap extends Fault {
+  /** The run that its process had in hand while it was out of touch. */
+  readonly inHand: { readonly process: string; readonly seq: number; readonly run: number };
+}
+
 export interface OneAtATimeResult {
   readonly faults: readonly Fault[];
   /**
    * Overlaps of a run that its process had in hand while it was out of touch for at least `ackWaitMs`, with a run
    * that started after that time began. No faults, since the server cannot tell such a process from a dead one.
    */
-  readonly frozenOverlaps: readonly Fault[];
+  readonly frozenOverlaps: readonly FrozenOverlap[];
 }
 
 /**
@@ -30,10 +36,14 @@ export function checkOneAtATime(
 ): OneAtATimeResult {
   const spans = longSpansByProcess(history, options.ackWaitMs);
   const faults: Fault[] = [];
-  const frozenOverlaps: Fault[] = [];
+  const frozenOverlaps: FrozenOverlap[] = [];
   for (const runs of runsByKey(history)) {
     for (const [earlier, later] of overlaps(runs)) {
-      (isFrozenOverlap(earlier, later, spans) ? frozenOverlaps : faults).push(faultOf(earlier, later));
+      const fault = faultOf(earlier, later);
+      const { process, seq, run } = earlier;
+      if (isFrozenOverlap(earlier, later, spans))
+        frozenOverlaps.push({ ...fault, inHand: { process, seq, run } });
+      else faults.push(fault);
     }
   }
   return { faults, frozenOverlaps };

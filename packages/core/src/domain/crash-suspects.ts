@@ -9,7 +9,11 @@ const remembered = 8;
  * The deaths of a lane's owners after another one. Only a death counts at which events were in flight: those are the
  * suspects. What was settled or found innocent since is forgotten.
  */
-export function recordDeath(claim: ClaimRecord, member: string, inFlight: readonly number[]): readonly DeathRecord[] {
+export function recordDeath(
+  claim: ClaimRecord,
+  member: string,
+  inFlight: readonly number[],
+): readonly DeathRecord[] {
   if (inFlight.length === 0) return claim.deaths;
   return [...claim.deaths, { member, suspects: [...inFlight] }].slice(-remembered);
 }

@@ -48,6 +48,7 @@ export const errorCodes = [
   "FENCED",
   "MISROUTED",
   "EVENT_LOST",
+  "POISON_EVENT",
   "OBSERVER_FAILED",
   // Running
   "LOOP_BLOCKED",

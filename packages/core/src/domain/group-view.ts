@@ -1,5 +1,5 @@
-import { assignLanes } from "./lane-assignment.js";
 import { type ClaimRecord, parseClaim } from "./claim-record.js";
+import { assignLanes } from "./lane-assignment.js";
 import { type MemberRecord, parseMember } from "./member-record.js";
 
 /** One record as it was last seen. */
@@ -92,7 +92,9 @@ export class GroupView {
 
   /** Members called dead that came back: frozen, not crashed. */
   frozen(): ReadonlySet<string> {
-    return new Set([...this.#members].flatMap(([id, { record }]) => (record?.status === "returned" ? [id] : [])));
+    return new Set(
+      [...this.#members].flatMap(([id, { record }]) => (record?.status === "returned" ? [id] : [])),
+    );
   }
 
   /** Members but `self` whose record has not changed for a whole lease, and owners without a record for as long. */
@@ -100,7 +102,8 @@ export class GroupView {
     const candidates: DeathCandidate[] = [];
     for (const [id, { revision, since, record }] of this.#members) {
       const over = record?.status === "dead" || record?.status === "returned";
-      if (id !== self && !over && now - since >= (record?.leaseMs ?? unknownLeaseMs)) candidates.push({ id, revision, record });
+      if (id !== self && !over && now - since >= (record?.leaseMs ?? unknownLeaseMs))
+        candidates.push({ id, revision, record });
     }
     for (const [id, leaseMs] of this.#ownersWithoutRecord()) {
       if (id === self) continue;
@@ -116,7 +119,8 @@ export class GroupView {
     const needed = new Set<string>();
     for (const { record } of this.#claims.values()) {
       if (record === undefined || record === "newer") continue;
-      for (const id of [record.owner, record.diedUnder, ...record.deaths.map(({ member }) => member)]) if (id) needed.add(id);
+      for (const id of [record.owner, record.diedUnder, ...record.deaths.map(({ member }) => member)])
+        if (id) needed.add(id);
     }
     return [...this.#members].flatMap(([id, { revision, since, record }]) => {
       const over = record?.status === "dead" || record?.status === "returned";
@@ -131,7 +135,9 @@ export class GroupView {
     const states = Array.from({ length: this.#lanes }, (_, lane) => this.#laneState(lane, incarnation, now));
     const owners = states.map(({ owner }) => owner);
     // Lanes move to a member only once it has been there for a moment; free ones it may take at once.
-    const settled = live.filter((id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs);
+    const settled = live.filter(
+      (id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs,
+    );
     const target = assignLanes(live, owners);
     const claim = states.flatMap(({ owner, free, deadOwner }, lane) =>
       free && target[lane] === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [],

@@ -9,8 +9,8 @@ export class TerminalError extends LanekeeperError {
 }
 
 /**
- * Thrown by a handler: try again. `retryAfterMs` (0 or more) replaces the next delay of the retry policy,
- * for a dependency that says when it will be back.
+ * Thrown by a handler: try again. `retryAfterMs` (0 or more; above 86,400,000, a day, it counts as a day)
+ * replaces the next delay of the retry policy, for a dependency that says when it will be back.
  */
 export class RetryableError extends LanekeeperError {
   readonly retryAfterMs: number | undefined;

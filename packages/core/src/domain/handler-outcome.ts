@@ -10,6 +10,9 @@ export interface HandlerFailure {
   readonly retryAfterMs: number | undefined;
 }
 
+/** A day, as for the retry policy's own delays: a timer cannot be set for more than 24.8 days. */
+const maxDelayMs = 86_400_000;
+
 /** Reads what a handler threw, whatever it is: handlers steer by TerminalError and RetryableError, anything else is retried. */
 export function handlerFailure(thrown: unknown): HandlerFailure {
   try {
@@ -18,7 +21,8 @@ export function handlerFailure(thrown: unknown): HandlerFailure {
       if (thrown.code === "RETRYABLE") {
         const { retryAfterMs } = thrown as { retryAfterMs?: unknown };
         const usable = typeof retryAfterMs === "number" && retryAfterMs >= 0 && Number.isFinite(retryAfterMs);
-        return { error: thrown, terminal: false, retryAfterMs: usable ? retryAfterMs : undefined };
+        const bounded = usable ? Math.min(retryAfterMs, maxDelayMs) : undefined;
+        return { error: thrown, terminal: false, retryAfterMs: bounded };
       }
     }
   } catch {
@@ -48,6 +52,16 @@ export function schemaFailure(
   const list = issues.slice(0, 5).map(({ message, path }) => `${pathText(path)}${message}`);
   const message = `the data of an event of type "${type}" does not fit its schema: ${list.join("; ")}`;
   return { error: new LanekeeperError("SCHEMA_MISMATCH", message), terminal: true, retryAfterMs: undefined };
+}
+
+/** A schema that threw instead of answering: it may have asked something that is down, so it is tried again. */
+export function schemaBroke(type: string, cause: unknown): HandlerFailure {
+  const message = `the schema for events of type "${type}" threw instead of answering: ${describeThrown(cause)}`;
+  return {
+    error: new LanekeeperError("SCHEMA_MISMATCH", message, { cause }),
+    terminal: false,
+    retryAfterMs: undefined,
+  };
 }
 
 function pathText(path: readonly unknown[] | undefined): string {

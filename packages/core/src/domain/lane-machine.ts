@@ -21,7 +21,7 @@ export type LaneInput =
   /** An event found to kill its process: held and never started; its key waits behind it. */
   | { type: "poisonous"; seq: number; key: string; stamp: string }
   | { type: "handled"; run: number }
-  /** The run got no slot and will not get one: it never began. */
+  /** The run's handler was not called and will not be: no slot, or no hold any more. */
   | { type: "unstarted"; run: number }
   | {
       type: "failed";
@@ -39,7 +39,7 @@ export type LaneInput =
   | { type: "gone"; seq: number }
   /** The consumer or the stream was made anew: nothing held is ours any more. */
   | { type: "reset"; forget: boolean }
-  /** No handler starts any more; what waits is given back. */
+  /** No handler starts any more; what waits is given back, once no handler of its key runs here. */
   | { type: "closing"; now: number }
   /** The lane is taken up again after `closing`. */
   | { type: "reopened" };
@@ -180,7 +180,7 @@ export class LaneMachine {
 
   #misrouted({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
     const held = this.#accept(seq, key, stamp, effects);
-    if (held === undefined) return;
+    if (held === undefined || this.#refusedWhileClosing(held, effects)) return;
     held.state = "refused";
     held.misrouted = true;
     this.#misroutes++;
@@ -189,20 +189,23 @@ export class LaneMachine {
 
   #poisonous({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
     const held = this.#accept(seq, key, stamp, effects);
-    if (held === undefined) return;
+    if (held === undefined || this.#refusedWhileClosing(held, effects)) return;
     held.state = "refused";
     held.blocked = true;
     effects.push({ type: "poisonous", seq });
+  }
+
+  #refusedWhileClosing(held: Held, effects: LaneEffect[]): boolean {
+    if (!this.#closing) return false;
+    this.#take(held);
+    effects.push({ type: "release", seq: held.seq, delayMs: 0 });
+    return true;
   }
 
   /** Takes a delivered event in hand, behind the earlier ones of its key. Undefined: it was, or is not to be. */
   #accept(seq: number, key: string, stamp: string, effects: LaneEffect[]): Held | undefined {
     if (this.#memory.isSettled(seq, stamp)) {
       effects.push({ type: "ack", seq, again: true });
-      return undefined;
-    }
-    if (this.#closing) {
-      effects.push({ type: "release", seq, delayMs: 0 });
       return undefined;
     }
     if (!this.#isNew(seq, stamp, effects)) return undefined;
@@ -260,7 +263,7 @@ export class LaneMachine {
     if (this.#closing) {
       this.#take(held);
       effects.push({ type: "release", seq: held.seq, delayMs });
-      return;
+      return this.#startNext(key, effects);
     }
     held.state = "waiting";
     held.dueAt = input.now + delayMs;
@@ -317,7 +320,8 @@ export class LaneMachine {
   #close(now: number, effects: LaneEffect[]): void {
     this.#closing = true;
     for (const held of [...this.#held.values()]) {
-      if (held.state === "running") continue;
+      // O2: what waits behind a handler that still runs here must not begin elsewhere; it is given back when that ends.
+      if (!held.misrouted && this.#busy.has(held.key)) continue;
       this.#take(held);
       const delayMs = held.state === "waiting" ? Math.max(held.dueAt - now, 0) : 0;
       effects.push({ type: "release", seq: held.seq, delayMs });
@@ -325,7 +329,9 @@ export class LaneMachine {
   }
 
   #startNext(key: string, effects: LaneEffect[]): void {
-    if (this.#closing || this.#misroutes > 0 || this.#busy.has(key)) return;
+    if (this.#busy.has(key)) return;
+    if (this.#closing) return this.#releaseAll(key, effects);
+    if (this.#misroutes > 0) return;
     const first = this.#queues.get(key)?.[0];
     if (first === undefined || first.state !== "queued") return;
     const run = ++this.#lastRun;
@@ -334,6 +340,13 @@ export class LaneMachine {
     this.#busy.add(key);
     this.#runs.set(run, { key, held: first });
     effects.push({ type: "start", seq: first.seq, run, retries: first.failures });
+  }
+
+  #releaseAll(key: string, effects: LaneEffect[]): void {
+    for (const held of this.#queues.get(key)?.slice() ?? []) {
+      this.#take(held);
+      effects.push({ type: "release", seq: held.seq, delayMs: 0 });
+    }
   }
 
   /** A handler ended: its key is free. */
@@ -368,7 +381,17 @@ export class LaneMachine {
 }
 
 function newHeld(seq: number, key: string, stamp: string): Held {
-  return { seq, key, stamp, state: "queued", failures: 0, blocked: false, misrouted: false, dueAt: 0, run: 0 };
+  return {
+    seq,
+    key,
+    stamp,
+    state: "queued",
+    failures: 0,
+    blocked: false,
+    misrouted: false,
+    dueAt: 0,
+    run: 0,
+  };
 }
 
 /** A redelivery may bring an earlier event of the key after later ones: it goes in front of what has not started (O1). */

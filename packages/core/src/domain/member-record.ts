@@ -27,7 +27,8 @@ export function parseMember(text: string): MemberRecord | undefined {
   if (value === undefined) return undefined;
   const { version, name, leaseMs, beat, status } = value as Partial<MemberRecord>;
   const known = status === "live" || status === "leaving" || status === "dead" || status === "returned";
-  if (typeof version !== "number" || typeof name !== "string" || typeof leaseMs !== "number" || !known) return undefined;
+  if (typeof version !== "number" || typeof name !== "string" || typeof leaseMs !== "number" || !known)
+    return undefined;
   return { version, name, leaseMs, beat: typeof beat === "number" ? beat : 0, status };
 }
 

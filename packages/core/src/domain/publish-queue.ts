@@ -1,12 +1,14 @@
-import { LanekeeperError } from "./lanekeeper-error.js";
+import type { LanekeeperError } from "./lanekeeper-error.js";
+import { PublishBuffer, type PublishBufferLimits } from "./publish-buffer.js";
 import { PendingPublish, type PublishJob } from "./publish-pending.js";
 import type { PublishRefusal } from "./publish-refusal.js";
+import { perhapsStored, publishTimeout } from "./publish-timeout.js";
 import { PublishWait, resendSpan } from "./publish-wait.js";
 
 /** What the queue has done in the world. None of these may call back into the queue before it returns. */
 export interface PublishEffects<J extends PublishJob> {
-  /** Writes an attempt to the connection. An error: nothing was written, nor would be the next time. */
-  send(job: J, token: number): LanekeeperError | undefined;
+  /** Writes an attempt to the connection, after all those before. */
+  send(job: J, token: number): void;
   resolve(job: J, seq: number, duplicate: boolean): void;
   reject(job: J, error: LanekeeperError): void;
   /** Searches the stream for the event itself; answered by {@link PublishQueue.eventSeen}. */
@@ -34,10 +36,8 @@ export type StreamSight<J> =
   | { readonly type: "ok"; readonly unheard?: (job: J) => LanekeeperError }
   | { readonly type: "unreadable"; readonly error: LanekeeperError };
 
-export interface PublishLimits {
+export interface PublishLimits extends PublishBufferLimits {
   readonly timeoutMs: number;
-  readonly maxPending: number;
-  readonly maxPendingBytes: number;
   readonly duplicateWindowMs: number;
 }
 
@@ -56,16 +56,11 @@ export class PublishQueue<J extends PublishJob> {
   readonly #limits: PublishLimits;
   readonly #effects: PublishEffects<J>;
   readonly #wait: PublishWait;
-  readonly #resendSpan: number;
-  /** The first event of each key that has any. */
-  readonly #heads = new Map<string, PendingPublish<J>>();
+  readonly #buffer: PublishBuffer<J>;
   /** Attempts that may still be answered, by token. */
   readonly #attempts = new Map<number, PendingPublish<J>>();
   /** Events that met no responder and wait for a look at the stream. */
   readonly #unheard = new Set<PendingPublish<J>>();
-  #count = 0;
-  #bytes = 0;
-  #largest = 0;
   #lastToken = 0;
   #connected: boolean;
   #held = false;
@@ -80,20 +75,18 @@ export class PublishQueue<J extends PublishJob> {
     this.#limits = limits;
     this.#effects = effects;
     this.#wait = new PublishWait(limits.timeoutMs);
-    this.#resendSpan = resendSpan(limits.duplicateWindowMs);
+    this.#buffer = new PublishBuffer(limits);
     this.#connected = connected;
   }
 
   /** Events in the buffer, those included whose caller was told of a timeout and whose outcome is still open. */
   get count(): number {
-    return this.#count;
+    return this.#buffer.count;
   }
 
-  /** How many more events fit; none as long as one as large as the largest seen would not. */
+  /** How many more events fit. */
   get room(): number {
-    if (this.#count === 0) return this.#limits.maxPending;
-    if (this.#bytes + this.#largest > this.#limits.maxPendingBytes) return 0;
-    return Math.max(this.#limits.maxPending - this.#count, 0);
+    return this.#buffer.room;
   }
 
   /** The event an answer is about; undefined when its outcome is known already. */
@@ -103,19 +96,11 @@ export class PublishQueue<J extends PublishJob> {
 
   /** Takes an event, or says why not; then nothing was queued. */
   accept(job: J, now: number): LanekeeperError | undefined {
-    const fault = this.#refusing ?? this.#fault ?? this.#overflow(job);
+    const fault = this.#refusing ?? this.#fault ?? this.#buffer.overflow(job);
     if (fault !== undefined) return fault;
-    this.#count++;
-    this.#bytes += job.bytes;
     const publish = new PendingPublish(job, now + this.#limits.timeoutMs);
-    const head = this.#heads.get(job.key);
-    if (head === undefined) {
-      this.#heads.set(job.key, publish);
-      if (this.#open) this.#advance(publish, now);
-    } else {
-      head.tail.next = publish;
-      head.tail = publish;
-    }
+    const first = this.#buffer.push(publish);
+    if (first && this.#open) this.#advance(publish, now);
     return undefined;
   }
 
@@ -172,7 +157,7 @@ export class PublishQueue<J extends PublishJob> {
       if (sight.type === "unreadable") publish.fault = sight.error;
       const verdict = sight.type === "ok" && publish.unheard >= unheardLimit ? sight.unheard : undefined;
       if (publish.open === 0 && (verdict !== undefined || publish.told)) {
-        this.#reject(publish, verdict?.(publish.job) ?? timedOut(publish), now);
+        this.#reject(publish, verdict?.(publish.job) ?? publishTimeout(publish), now);
       } else this.#setBack(publish, now);
     }
   }
@@ -191,7 +176,7 @@ export class PublishQueue<J extends PublishJob> {
       (publish.open === 0 && (readable || publish.told)) ||
       (publish.told && over && readable)
     ) {
-      this.#reject(publish, publish.fault ?? timedOut(publish), now);
+      this.#reject(publish, publish.fault ?? publishTimeout(publish), now);
     } else this.#setBack(publish, now);
   }
 
@@ -212,7 +197,7 @@ export class PublishQueue<J extends PublishJob> {
   reconnected(now: number): void {
     this.#connected = true;
     this.#pinging = false;
-    for (const head of this.#heads.values()) {
+    for (const head of this.#buffer.heads()) {
       if (head.phase === "sent") {
         head.phase = "waiting";
         head.dueAt = now;
@@ -241,20 +226,13 @@ export class PublishQueue<J extends PublishJob> {
     else this.#rejectUnsent(fault);
   }
 
-  #rejectUnsent(fault: LanekeeperError): void {
-    for (const head of [...this.#heads.values()]) {
-      if (head.open > 0) this.#rejectQueued(head, () => fault);
-      else this.#rejectChain(head, () => fault);
-    }
-  }
-
   get fault(): LanekeeperError | undefined {
     return this.#fault;
   }
 
   /** The server denied this connection the subject: attempts for which `matches` were not stored. */
   denied(matches: (job: J) => boolean, error: LanekeeperError, now: number): void {
-    for (const head of [...this.#heads.values()]) {
+    for (const head of this.#buffer.heads()) {
       if (head.phase === "sent" && matches(head.job))
         this.refused(head.token, { type: "refused", error }, now);
     }
@@ -262,8 +240,8 @@ export class PublishQueue<J extends PublishJob> {
 
   /** Time passed: deadlines, overdue answers, retries. */
   tick(now: number): void {
-    for (const head of this.#heads.values()) {
-      this.#rejectQueued(head, (late) => (now >= late.deadlineAt ? timedOut(late) : undefined));
+    for (const head of this.#buffer.heads()) {
+      this.#rejectQueued(head, (late) => (now >= late.deadlineAt ? publishTimeout(late) : undefined));
       if (now >= head.deadlineAt && !head.told) this.#timeOut(head, now);
     }
     this.#walk(now);
@@ -279,8 +257,10 @@ export class PublishQueue<J extends PublishJob> {
     if (this.#closed) return;
     this.#closed = true;
     this.#refusing ??= error;
-    for (const head of [...this.#heads.values()]) {
-      this.#rejectChain(head, (publish) => (publish.open > 0 ? perhapsStored(error) : error));
+    for (const head of this.#buffer.heads()) {
+      this.#rejectQueued(head, () => error);
+      this.#tell(head, head.open > 0 ? perhapsStored(error) : error);
+      this.#drop(head);
     }
   }
 
@@ -288,26 +268,10 @@ export class PublishQueue<J extends PublishJob> {
     return this.#connected && !this.#held && this.#fault === undefined && !this.#closed;
   }
 
-  #overflow(job: J): LanekeeperError | undefined {
-    const { maxPending, maxPendingBytes } = this.#limits;
-    if (job.bytes > maxPendingBytes) {
-      return new LanekeeperError(
-        "PAYLOAD_TOO_LARGE",
-        `the event takes ${job.bytes} bytes and maxPendingBytes is ${maxPendingBytes}; raise it`,
-      );
-    }
-    if (job.bytes > this.#largest) this.#largest = job.bytes;
-    if (this.#count < maxPending && this.#bytes + job.bytes <= maxPendingBytes) return undefined;
-    return new LanekeeperError(
-      "BUFFER_FULL",
-      `the buffer holds ${this.#count} events of ${this.#bytes} bytes (maxPending ${maxPending}, maxPendingBytes ${maxPendingBytes}); await ready() before publishing on`,
-    );
-  }
-
   /** Sends what is due, asks for a round trip where an answer is overdue, and looks where the window is over. */
   #walk(now: number): void {
     let overdue = false;
-    for (const head of this.#heads.values()) {
+    for (const head of this.#buffer.heads()) {
       if (head.phase === "queued") {
         if (this.#open) this.#advance(head, now);
       } else if (now < head.dueAt) continue;
@@ -326,7 +290,7 @@ export class PublishQueue<J extends PublishJob> {
     if (this.#fault !== undefined && !publish.told) {
       this.#tell(publish, perhapsStored(this.#fault));
     }
-    if (publish.open > 0 && now >= publish.openSince + this.#resendSpan) {
+    if (publish.open > 0 && now >= publish.openSince + resendSpan(this.#limits.duplicateWindowMs)) {
       if (publish.told && now >= publish.openSince + this.#limits.duplicateWindowMs && this.#connected) {
         this.#lookForEvent(publish);
       }
@@ -338,27 +302,8 @@ export class PublishQueue<J extends PublishJob> {
     return false;
   }
 
-  /** Sends the event, and if it cannot be sent at all, the ones after it in its stead. */
-  #advance(first: PendingPublish<J>, now: number): void {
-    let publish: PendingPublish<J> | undefined = first;
-    while (publish !== undefined) {
-      const token = ++this.#lastToken;
-      const fault = this.#effects.send(publish.job, token);
-      if (fault === undefined) {
-        this.#sent(publish, token, now);
-        return;
-      }
-      publish.fault = fault;
-      if (publish.open > 0) {
-        this.#setBack(publish, now);
-        return;
-      }
-      this.#tell(publish, fault);
-      publish = this.#drop(publish);
-    }
-  }
-
-  #sent(publish: PendingPublish<J>, token: number, now: number): void {
+  #advance(publish: PendingPublish<J>, now: number): void {
+    const token = ++this.#lastToken;
     if (publish.open === 0) publish.openSince = now;
     else {
       publish.olderTokens ??= [];
@@ -371,6 +316,17 @@ export class PublishQueue<J extends PublishJob> {
     publish.sentAt = now;
     publish.dueAt = now + this.#wait.forAnswer(publish.attempts);
     this.#attempts.set(token, publish);
+    this.#effects.send(publish.job, token);
+  }
+
+  #rejectUnsent(fault: LanekeeperError): void {
+    for (const head of this.#buffer.heads()) {
+      this.#rejectQueued(head, () => fault);
+      if (head.open === 0) {
+        this.#tell(head, fault);
+        this.#drop(head);
+      }
+    }
   }
 
   #setBack(publish: PendingPublish<J>, now: number): void {
@@ -386,7 +342,7 @@ export class PublishQueue<J extends PublishJob> {
 
   /** Its time is over. What is known not to be stored leaves; the rest stays until the outcome is known (P1). */
   #timeOut(publish: PendingPublish<J>, now: number): void {
-    const error = timedOut(publish);
+    const error = publishTimeout(publish);
     if (publish.open === 0 && publish.phase !== "event-look") this.#reject(publish, error, now);
     else this.#tell(publish, error);
   }
@@ -418,49 +374,23 @@ export class PublishQueue<J extends PublishJob> {
 
   /** Takes a head out; returns the new head. */
   #drop(head: PendingPublish<J>): PendingPublish<J> | undefined {
-    this.#forget(head);
-    const { next } = head;
-    if (next === undefined) this.#heads.delete(head.job.key);
-    else {
-      next.tail = head.tail;
-      this.#heads.set(head.job.key, next);
+    this.#attempts.delete(head.token);
+    if (head.olderTokens !== undefined) {
+      for (const token of head.olderTokens) this.#attempts.delete(token);
     }
-    return next;
+    return this.#buffer.dropHead(head);
   }
 
-  #forget(publish: PendingPublish<J>): void {
-    publish.phase = "done";
-    this.#attempts.delete(publish.token);
-    if (publish.olderTokens !== undefined) {
-      for (const token of publish.olderTokens) this.#attempts.delete(token);
-    }
-    this.#count--;
-    this.#bytes -= publish.job.bytes;
-  }
-
-  /** Rejects events behind the head, from its next on, as long as there is a reason to. */
+  /** Rejects the events behind a head, from the next one on, as long as there is a reason to. None was ever sent. */
   #rejectQueued(
     head: PendingPublish<J>,
     reason: (publish: PendingPublish<J>) => LanekeeperError | undefined,
   ): void {
-    let next = head.next;
-    while (next !== undefined) {
+    for (let { next } = head; next !== undefined; next = next.next) {
       const error = reason(next);
-      if (error === undefined) break;
-      this.#forget(next);
+      if (error === undefined) return;
+      this.#buffer.dropNext(head, next);
       this.#tell(next, error);
-      next = next.next;
-    }
-    head.next = next;
-    if (next === undefined) head.tail = head;
-  }
-
-  #rejectChain(head: PendingPublish<J>, reason: (publish: PendingPublish<J>) => LanekeeperError): void {
-    this.#heads.delete(head.job.key);
-    for (let one: PendingPublish<J> | undefined = head; one !== undefined; one = one.next) {
-      const error = reason(one);
-      this.#forget(one);
-      this.#tell(one, error);
     }
   }
 
@@ -474,30 +404,3 @@ export class PublishQueue<J extends PublishJob> {
 
 /** Looks at a sound stream before publishes that nobody hears are put down to the server's mapping. */
 const unheardLimit = 3;
-
-function timedOut(publish: PendingPublish<PublishJob>): LanekeeperError {
-  const options = publish.fault === undefined ? undefined : { cause: publish.fault };
-  const reason = publish.fault === undefined ? "" : `; last met: ${publish.fault.message}`;
-  if (publish.attempts === 0) {
-    return new LanekeeperError(
-      "PUBLISH_TIMEOUT",
-      "the event was not sent in time and is not stored: the connection was down, or earlier events of its key had no answer",
-      options,
-    );
-  }
-  return publish.open === 0 && publish.phase !== "event-look"
-    ? new LanekeeperError("PUBLISH_TIMEOUT", `the event is not stored${reason}`, options)
-    : new LanekeeperError(
-        "PUBLISH_TIMEOUT",
-        `the server gave no definite answer in time, so the event may be stored or not; its key goes on once that is known. The stream may be without a leader, or this user may lack permission to publish${reason}`,
-        options,
-      );
-}
-
-function perhapsStored(error: LanekeeperError): LanekeeperError {
-  return new LanekeeperError(
-    error.code,
-    `${error.message} (the event was sent before that and had no answer: it may be stored or not)`,
-    { cause: error },
-  );
-}

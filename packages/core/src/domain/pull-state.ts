@@ -14,6 +14,8 @@ export type PullTrouble =
   | "stream-deleted"
   /** Nobody answered the request: no leader, or no consumer. */
   | "no-responders"
+  /** The consumer has another leader: deliveries under way may be lost. It is pulled again by itself. */
+  | "leader-changed"
   /** Nothing was heard for two and a half heartbeats. */
   | "silent"
   /** The consumer takes no more pull requests, or refuses this one. */
@@ -74,7 +76,9 @@ export class PullState {
       const ranItsTime = now - this.#openedAt >= 250;
       return ranItsTime ? this.#recovered({ pull: this.#renew(now) }) : this.#backOff(now);
     }
-    if (code === 409 && /leadership change|server shutdown/i.test(description)) return this.#backOff(now);
+    if (code === 409 && /leadership change|server shutdown/i.test(description)) {
+      return this.#backOff(now, "leader-changed", description);
+    }
     if (code === 409 && /consumer deleted/i.test(description))
       return this.#backOff(now, "consumer-deleted", description);
     if (code === 409 && /stream deleted/i.test(description))

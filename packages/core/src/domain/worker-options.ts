@@ -5,7 +5,7 @@ import type { Notification } from "./notification.js";
 import { OptionFaults, show } from "./option-faults.js";
 import { type RetryOptions, type RetryPolicy, resolveRetry } from "./retry-policy.js";
 
-export type Assignment = "shared";
+export type Assignment = "owned" | "shared";
 
 /** Where a new group starts. */
 export type GroupStart = "all" | "new" | { startSeq: number } | { startTime: Date };
@@ -13,13 +13,19 @@ export type GroupStart = "all" | "new" | { startSeq: number } | { startTime: Dat
 export interface WorkerOptions<E extends object> {
   /** 1 to 64 of A–Z, a–z, 0–9, `_`, `-`. Workers of one group share its events; groups are independent. */
   group: string;
-  /** `"shared"`: every worker pulls every lane and the server arbitrates. docs/guarantees.md states its holes. */
+  /**
+   * `"owned"` (default): each lane has one owner at a time. `"shared"`: every worker pulls every lane and the server
+   * arbitrates; it needs no bucket and no right to create consumers at run time. docs/guarantees.md compares them.
+   */
   assignment?: Assignment;
   /** Names the worker in status and logs: printable, at most 128 characters. Default hostname-pid-random. */
   name?: string;
   /** Default `"all"`. Resolved once, when the group is first seen, for all its lanes; ignored afterwards. */
   deliverPolicy?: GroupStart;
-  /** The lane consumer's MaxAckPending. 1, the default, is the only one that keeps order in a shared lane. */
+  /**
+   * The lane consumer's MaxAckPending: events of a lane in hand at once. 1 to 10,000; default 1. With more, different keys
+   * of one lane run at the same time and the events of a key still one after the other; only with `"owned"`.
+   */
   maxAckPending?: number;
   /** Handlers at once in this worker, over all lanes. 1 to 65,536; default 256. */
   concurrency?: number;
@@ -29,6 +35,11 @@ export interface WorkerOptions<E extends object> {
    * still counts on the longer one could overlap; until then the longer one holds.
    */
   ackWaitMs?: number;
+  /**
+   * Owned: milliseconds after which the lanes of a worker that is not heard of go to others. 1,000 to 600,000; default
+   * 5,000, or 12,000 where the bucket is replicated, because its elections take 4 to 9 s.
+   */
+  leaseMs?: number;
   /** Milliseconds; 10 to 86,400,000; default none. Then the signal aborts; the lane waits until the handler has settled. */
   handlerTimeoutMs?: number;
   retry?: RetryOptions;
@@ -49,8 +60,11 @@ export interface ResolvedWorkerOptions {
   readonly assignment: Assignment;
   readonly name: string;
   readonly deliverPolicy: GroupStart;
+  readonly maxAckPending: number;
   readonly concurrency: number;
   readonly ackWaitMs: number;
+  /** Undefined: by the bucket's replicas. */
+  readonly leaseMs: number | undefined;
   readonly handlerTimeoutMs: number | undefined;
   readonly retry: RetryPolicy;
   readonly onExhausted: "block" | "drop";
@@ -68,6 +82,7 @@ const known = [
   "maxAckPending",
   "concurrency",
   "ackWaitMs",
+  "leaseMs",
   "handlerTimeoutMs",
   "retry",
   "onExhausted",
@@ -90,19 +105,29 @@ export function resolveWorkerOptions<E extends object>(
   faults.unknown(options, known);
   const groupFault = groupNameFault(options.group);
   if (groupFault !== undefined) faults.add(groupFault);
-  if (options.maxAckPending !== undefined && options.maxAckPending !== 1) {
+  const assignment = faults.oneOf("assignment", options.assignment, "owned", ["owned", "shared"]);
+  const maxAckPending = faults.number("maxAckPending", options.maxAckPending, 1, { min: 1, max: 10_000 });
+  if (assignment === "shared" && maxAckPending !== 1) {
     faults.add(
-      `maxAckPending must be 1 with assignment "shared", not ${show(options.maxAckPending)}: more would lose order`,
+      `maxAckPending must be 1 with assignment "shared", not ${maxAckPending}: more would lose order`,
     );
+  }
+  if (assignment === "shared" && options.leaseMs !== undefined) {
+    faults.add('leaseMs is for assignment "owned": shared lanes have no lease');
   }
   faults.callback("onNotification", options.onNotification);
   const resolved = Object.freeze({
     group: options.group,
-    assignment: faults.oneOf("assignment", options.assignment, "shared", ["shared"]),
+    assignment,
     name: workerName(options.name, defaultName, faults),
     deliverPolicy: groupStart(options.deliverPolicy, faults),
+    maxAckPending,
     concurrency: faults.number("concurrency", options.concurrency, 256, { min: 1, max: 65_536 }),
     ackWaitMs: faults.number("ackWaitMs", options.ackWaitMs, 30_000, { min: 1_000, max: 3_600_000 }),
+    leaseMs:
+      options.leaseMs === undefined
+        ? undefined
+        : faults.number("leaseMs", options.leaseMs, 0, { min: 1_000, max: 600_000 }),
     handlerTimeoutMs:
       options.handlerTimeoutMs === undefined
         ? undefined

@@ -1,8 +1,10 @@
 /** What JetStream tells about a delivery in its reply subject. */
 export interface AckSubject {
+  readonly stream: string;
   readonly consumer: string;
   readonly deliveries: number;
   readonly seq: number;
+  readonly deliverySeq: number;
   readonly stamp: string;
 }
 
@@ -15,10 +17,20 @@ export function parseAckSubject(reply: string): AckSubject | undefined {
   const tokens = reply.split(".");
   const shift = tokens.length === 9 ? 0 : 2;
   if (tokens.length !== 9 && tokens.length < 11) return undefined;
+  const stream = tokens[2 + shift];
   const consumer = tokens[3 + shift];
   const deliveries = Number(tokens[4 + shift]);
   const seq = Number(tokens[5 + shift]);
+  const deliverySeq = Number(tokens[6 + shift]);
   const stamp = tokens[7 + shift];
-  if (consumer === undefined || stamp === undefined || !(seq > 0) || !(deliveries > 0)) return undefined;
-  return { consumer, deliveries, seq, stamp };
+  if (
+    stream === undefined ||
+    consumer === undefined ||
+    stamp === undefined ||
+    !(seq > 0) ||
+    !(deliveries > 0) ||
+    !(deliverySeq > 0)
+  )
+    return undefined;
+  return { stream, consumer, deliveries, seq, deliverySeq, stamp };
 }

@@ -16,14 +16,19 @@ export interface BucketOptions {
   readonly replicas: number;
 }
 
-export async function bucketAdapter(connection: NatsConnection, api: JetStreamApi, options: BucketOptions): Promise<BucketPort> {
+export async function bucketAdapter(
+  connection: NatsConnection,
+  api: JetStreamApi,
+  options: BucketOptions,
+): Promise<BucketPort> {
   const { bucket, create, replicas } = options;
   const js = jetstream(connection, { apiPrefix: api.prefix, timeout: api.timeoutMs });
   const stream = `KV_${bucket}`;
   const kv = await open(new Kvm(js), api, bucket, stream, create ? replicas : undefined);
   const subject = (key: string) => `$KV.${bucket}.${key}`;
   // A bucket of another domain or account is written to under its API prefix.
-  const writeSubject = (key: string) => (api.prefix === "$JS.API" ? subject(key) : `${api.prefix}.${subject(key)}`);
+  const writeSubject = (key: string) =>
+    api.prefix === "$JS.API" ? subject(key) : `${api.prefix}.${subject(key)}`;
 
   async function put(key: string, body: string, expected: number, remove: boolean): Promise<WriteOutcome> {
     const marks = headers();
@@ -37,7 +42,8 @@ export async function bucketAdapter(connection: NatsConnection, api: JetStreamAp
       return { type: "written", revision: seq };
     } catch (error) {
       if (apiCodeOf(error) === wrongLastSequence) return { type: "conflict" };
-      if (error instanceof errors.ClosedConnectionError) throw translateApiError(error, `writing to bucket ${bucket}`);
+      if (error instanceof errors.ClosedConnectionError)
+        throw translateApiError(error, `writing to bucket ${bucket}`);
       return { type: "unknown" };
     }
   }
@@ -69,11 +75,18 @@ export async function bucketAdapter(connection: NatsConnection, api: JetStreamAp
   };
 }
 
-async function open(kvm: Kvm, api: JetStreamApi, bucket: string, stream: string, replicas: number | undefined): Promise<KV> {
+async function open(
+  kvm: Kvm,
+  api: JetStreamApi,
+  bucket: string,
+  stream: string,
+  replicas: number | undefined,
+): Promise<KV> {
   try {
     await api.manager.streams.info(stream);
   } catch (error) {
-    if (apiCodeOf(error) !== apiCode.streamNotFound) throw translateApiError(error, `opening bucket ${bucket}`);
+    if (apiCodeOf(error) !== apiCode.streamNotFound)
+      throw translateApiError(error, `opening bucket ${bucket}`);
     if (replicas === undefined) {
       throw new LanekeeperError(
         "BUCKET_NOT_FOUND",
@@ -126,5 +139,9 @@ function watch(kv: KV, prefix: string, changed: (entry: BucketEntry) => void): B
 }
 
 function toEntry(entry: KvEntry): BucketEntry {
-  return { key: entry.key, revision: entry.revision, value: entry.operation === "PUT" ? entry.string() : undefined };
+  return {
+    key: entry.key,
+    revision: entry.revision,
+    value: entry.operation === "PUT" ? entry.string() : undefined,
+  };
 }

@@ -6,7 +6,13 @@ import {
   ReplayPolicy,
 } from "@nats-io/jetstream";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import type { LaneConsumerPort, LaneConsumerSpec, LaneConsumerState } from "../runtime/lane-consumer-port.js";
+import type {
+  ExpectedConsumer,
+  LaneConsumerPort,
+  LaneConsumerSpec,
+  LaneConsumerState,
+  ListedConsumer,
+} from "../runtime/lane-consumer-port.js";
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 import { msToNanos, nanosToMs } from "./nanos.js";
@@ -24,9 +30,9 @@ const meta = {
 export function laneConsumerAdapter(api: JetStreamApi, stream: string): LaneConsumerPort {
   const { consumers } = api.manager;
   return {
-    async read(name, filter) {
+    async read(name, filter, expected) {
       try {
-        return stateOf(await consumers.info(stream, name), filter);
+        return stateOf(await consumers.info(stream, name), filter, expected);
       } catch (error) {
         if (apiCodeOf(error) === apiCode.consumerNotFound) return undefined;
         throw translateApiError(error, `reading consumer ${name}`);
@@ -50,11 +56,12 @@ export function laneConsumerAdapter(api: JetStreamApi, stream: string): LaneCons
         throw translateApiError(error, `creating consumer ${spec.name}`);
       }
     },
-    async setAckWait(name, ackWaitMs) {
+    async update(name, { ackWaitMs, maxAckPending }) {
       try {
-        await consumers.update(stream, name, { ack_wait: msToNanos(ackWaitMs) });
+        const settings = { ack_wait: msToNanos(ackWaitMs), max_ack_pending: maxAckPending };
+        await consumers.update(stream, name, settings);
       } catch (error) {
-        throw translateApiError(error, `changing ackWaitMs of consumer ${name}`);
+        throw translateApiError(error, `changing the settings of consumer ${name}`);
       }
     },
     async delete(name) {
@@ -66,11 +73,16 @@ export function laneConsumerAdapter(api: JetStreamApi, stream: string): LaneCons
       }
     },
     async list() {
-      const found: { name: string; group: string }[] = [];
+      const found: ListedConsumer[] = [];
       try {
-        for await (const { name, config } of consumers.list(stream)) {
-          const group = config.metadata?.[meta.group];
-          if (group !== undefined) found.push({ name, group });
+        for await (const { name, config, num_waiting } of consumers.list(stream)) {
+          const metadata = config.metadata ?? {};
+          const group = metadata[meta.group];
+          const lane = metadata[meta.lane] === undefined ? undefined : Number(metadata[meta.lane]);
+          const assignment = metadata[meta.assignment];
+          const incarnation = metadata[meta.incarnation];
+          if (group !== undefined)
+            found.push({ name, group, lane, assignment, incarnation, waiting: num_waiting });
         }
       } catch (error) {
         throw translateApiError(error, `listing the consumers of stream ${stream}`);
@@ -87,7 +99,7 @@ function configOf(spec: LaneConsumerSpec): Partial<ConsumerConfig> {
     filter_subject: spec.filter,
     ack_policy: AckPolicy.Explicit,
     ack_wait: msToNanos(spec.ackWaitMs),
-    max_ack_pending: 1,
+    max_ack_pending: spec.maxAckPending,
     max_deliver: -1,
     replay_policy: ReplayPolicy.Instant,
     ...(spec.startSeq > 1
@@ -104,7 +116,7 @@ function configOf(spec: LaneConsumerSpec): Partial<ConsumerConfig> {
   };
 }
 
-function stateOf(info: ConsumerInfo, filter: string): LaneConsumerState {
+function stateOf(info: ConsumerInfo, filter: string, expected: ExpectedConsumer): LaneConsumerState {
   const { config } = info;
   const metadata = config.metadata ?? {};
   const number = (name: string) => (metadata[name] === undefined ? undefined : Number(metadata[name]));
@@ -115,6 +127,7 @@ function stateOf(info: ConsumerInfo, filter: string): LaneConsumerState {
     lane: number(meta.lane),
     incarnation: metadata[meta.incarnation],
     groupStartSeq: number(meta.start) ?? 1,
+    startSeq: config.opt_start_seq ?? 1,
     ackWaitMs: nanosToMs(config.ack_wait ?? 0),
     ackFloor: info.ack_floor.stream_seq,
     deliveries: info.delivered.consumer_seq,
@@ -123,12 +136,12 @@ function stateOf(info: ConsumerInfo, filter: string): LaneConsumerState {
     inFlight: info.num_ack_pending,
     redelivered: info.num_redelivered,
     waiting: info.num_waiting,
-    differences: differencesOf(config, filter),
+    differences: differencesOf(config, filter, expected),
   };
 }
 
 /** Everything that would break a lane: settings that reorder, skip, or hand an event to two at once (O1, O3). */
-function differencesOf(config: ConsumerConfig, filter: string): string[] {
+function differencesOf(config: ConsumerConfig, filter: string, expected: ExpectedConsumer): string[] {
   const differences: string[] = [];
   const expect = (name: string, found: unknown, wanted: unknown) => {
     if (found !== wanted)
@@ -138,12 +151,14 @@ function differencesOf(config: ConsumerConfig, filter: string): string[] {
     config.filter_subjects ?? (config.filter_subject === undefined ? [] : [config.filter_subject]);
   expect("filter_subject", filters.join(","), filter);
   expect("ack_policy", config.ack_policy, "explicit");
-  expect("max_ack_pending", config.max_ack_pending, 1);
+  if (expected.maxAckPending !== undefined) {
+    expect("max_ack_pending", config.max_ack_pending, expected.maxAckPending);
+  }
   expect("max_deliver", config.max_deliver ?? -1, -1);
   expect("deliver_subject", config.deliver_subject, undefined);
   expect("backoff", (config.backoff?.length ?? 0) > 0, false);
   expect("headers_only", config.headers_only ?? false, false);
   expect("inactive_threshold", config.inactive_threshold ?? 0, 0);
-  expect("metadata lanekeeper.assignment", config.metadata?.[meta.assignment], "shared");
+  expect("metadata lanekeeper.assignment", config.metadata?.[meta.assignment], expected.assignment);
   return differences;
 }

@@ -1,12 +1,13 @@
-import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import { defaultPullRules, type PullAnswer, PullState } from "../domain/pull-state.js";
+import type { Msg, NatsConnection } from "@nats-io/nats-core";
+import { defaultPullRules, type PullAnswer } from "../domain/pull-state.js";
 import type { Clock, Timer } from "../runtime/clock.js";
 import type { ConnectionPort } from "../runtime/connection-port.js";
 import type { Delivery, LaneFeed, LaneFeedObserver, OpenLaneFeed } from "../runtime/lane-feed-port.js";
 import { parseAckSubject } from "./ack-subject.js";
+import { translateApiError } from "./api-error.js";
 import { ConfirmedSends } from "./confirmed-sends.js";
+import { FedLane, type FedLaneObserver } from "./fed-lane.js";
 import { headerRecord } from "./header-record.js";
-import { newInbox } from "./inbox.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 import { msToNanos } from "./nanos.js";
 
@@ -16,16 +17,9 @@ const inProgress = encoder.encode("+WPI");
 const nak = encoder.encode("-NAK");
 const tickMs = 250;
 
-interface FedLane {
-  readonly index: number;
-  readonly consumer: string;
-  readonly pullSubject: string;
-  readonly state: PullState;
-}
-
 /**
- * Pulls any number of lane consumers over one subscription: deliveries carry their consumer in the reply subject, status
- * messages carry lane and pull number in their own. That keeps a lane's cost at a map entry, whatever their number.
+ * Pulls any number of lane consumers, each over a subscription of its own, so that one lane can be given back while the
+ * others go on. Timers and confirmations are shared: a lane costs a map entry and a subscription.
  */
 export function laneFeedAdapter(
   connection: NatsConnection,
@@ -37,23 +31,19 @@ export function laneFeedAdapter(
   return (observer) => new LaneFeedAdapter(connection, port, api, stream, clock, observer);
 }
 
-class LaneFeedAdapter implements LaneFeed {
+class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   readonly #connection: NatsConnection;
   readonly #port: ConnectionPort;
   readonly #api: JetStreamApi;
   readonly #stream: string;
   readonly #clock: Clock;
   readonly #observer: LaneFeedObserver;
-  readonly #byConsumer = new Map<string, FedLane>();
-  readonly #byIndex = new Map<number, FedLane>();
+  readonly #lanes = new Map<string, FedLane>();
   readonly #confirms: ConfirmedSends;
   readonly #pullRequest: Uint8Array;
   readonly #stopObserving: () => void;
-  #inbox = "";
-  #subscription: Subscription | undefined;
-  #lastIndex = 0;
   #timer: Timer | undefined;
-  #draining = false;
+  #closed = false;
 
   constructor(
     connection: NatsConnection,
@@ -74,31 +64,25 @@ class LaneFeedAdapter implements LaneFeed {
     this.#pullRequest = encoder.encode(
       JSON.stringify({ batch, expires: msToNanos(expiresMs), idle_heartbeat: msToNanos(heartbeatMs) }),
     );
-    this.#subscribe();
-    this.#stopObserving = port.observe(({ type }) => {
-      if (type === "reconnected") this.#startOver();
+    this.#stopObserving = port.observe((change) => {
+      if (change.type === "reconnected") this.#startOver();
+      // Whatever else the owner of the connection may not publish is no business of ours.
+      else if (change.type === "publish-denied" && this.#publishes(change.subject)) this.denied(change.error);
     });
     this.#timer = clock.after(tickMs, () => this.#tick());
   }
 
   add(consumer: string): void {
-    if (this.#draining || this.#byConsumer.has(consumer)) return;
-    const lane: FedLane = {
-      index: ++this.#lastIndex,
-      consumer,
-      pullSubject: `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.${consumer}`,
-      state: new PullState(defaultPullRules),
-    };
-    this.#byConsumer.set(consumer, lane);
-    this.#byIndex.set(lane.index, lane);
-    this.#answer(lane, lane.state.start(this.#clock.now()));
+    if (this.#closed || this.#lanes.has(consumer)) return;
+    const pullSubject = `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.${consumer}`;
+    const lane = new FedLane(consumer, pullSubject, this.#connection, this);
+    this.#lanes.set(consumer, lane);
+    lane.start(this.#clock.now());
   }
 
   remove(consumer: string): void {
-    const lane = this.#byConsumer.get(consumer);
-    if (lane === undefined) return;
-    this.#byConsumer.delete(consumer);
-    this.#byIndex.delete(lane.index);
+    this.#lanes.get(consumer)?.unsubscribe();
+    this.#lanes.delete(consumer);
   }
 
   ack(delivery: Delivery): boolean {
@@ -129,76 +113,65 @@ class LaneFeedAdapter implements LaneFeed {
     return true;
   }
 
-  async drain(timeoutMs: number): Promise<void> {
-    this.#draining = true;
-    this.#timer?.stop();
-    const subscription = this.#subscription;
-    if (subscription === undefined || subscription.isClosed() || !this.#port.isConnected()) return;
-    // The server is told first and asked for a round trip: what it had sent before still comes through the callback.
+  async drain(consumers: readonly string[], timeoutMs: number): Promise<void> {
+    if (!this.#port.isConnected()) return;
+    const lanes = consumers.flatMap((consumer) => this.#lanes.get(consumer) ?? []);
     let timer: Timer | undefined;
     const deadline = new Promise<void>((resolve) => {
       timer = this.#clock.after(timeoutMs, resolve);
     });
-    await Promise.race([subscription.drain().catch(() => {}), deadline]);
+    await Promise.race([Promise.all(lanes.map((lane) => lane.drain())), deadline]);
     timer?.stop();
   }
 
   close(): void {
-    this.#draining = true;
+    this.#closed = true;
     this.#timer?.stop();
     this.#stopObserving();
-    this.#byConsumer.clear();
-    this.#byIndex.clear();
-    this.#unsubscribe();
+    for (const lane of this.#lanes.values()) lane.unsubscribe();
+    this.#lanes.clear();
     this.#confirms.close();
   }
 
-  /** A new inbox for every connection: what pulls of the old one still bring is nobody's, and is delivered again. */
-  #startOver(): void {
-    if (this.#draining) return;
-    this.#unsubscribe();
-    this.#subscribe();
-    const now = this.#clock.now();
-    for (const lane of this.#byConsumer.values()) this.#answer(lane, lane.state.start(now));
-  }
-
-  #subscribe(): void {
-    if (this.#connection.isClosed()) return;
-    this.#inbox = newInbox(this.#connection);
-    this.#subscription = this.#connection.subscribe(`${this.#inbox}.>`, {
-      callback: (error, message) => {
-        if (error === null || error === undefined) this.#receive(message);
-      },
-    });
-  }
-
-  #unsubscribe(): void {
-    if (this.#subscription !== undefined && !this.#subscription.isClosed()) this.#subscription.unsubscribe();
-    this.#subscription = undefined;
-  }
-
-  #receive(message: Msg): void {
-    const reply = message.reply === undefined ? undefined : parseAckSubject(message.reply);
-    if (reply === undefined) return this.#receiveStatus(message);
-    const lane = this.#byConsumer.get(reply.consumer);
-    if (lane === undefined) return;
+  message(lane: FedLane, message: Msg, reply: string): void {
+    const described = parseAckSubject(reply);
+    if (described === undefined || described.consumer !== lane.consumer) return;
     this.#observer.delivered({
-      ...reply,
+      ...described,
       subject: message.subject,
       bytes: message.data,
       headers: headerRecord(message.headers),
-      reply: message.reply as string,
+      reply,
     });
-    this.#answer(lane, lane.state.delivered(this.#clock.now()));
+    lane.delivered(this.#clock.now());
   }
 
-  #receiveStatus(message: Msg): void {
-    if (!message.subject.startsWith(this.#inbox)) return;
-    const [index, number] = message.subject.slice(this.#inbox.length + 1).split(".");
-    const lane = this.#byIndex.get(Number(index));
-    if (lane === undefined || message.headers === undefined) return;
-    const { code, description } = message.headers;
-    this.#answer(lane, lane.state.status(Number(number), code, description, this.#clock.now()));
+  answer(lane: FedLane, answer: PullAnswer): void {
+    if (answer.pull !== undefined && !lane.draining && this.#port.isConnected()) {
+      this.#connection.publish(lane.pullSubject, this.#pullRequest, { reply: lane.replyOf(answer.pull) });
+    }
+    if (answer.trouble !== undefined) {
+      this.#observer.trouble(lane.consumer, answer.trouble.kind, answer.trouble.text);
+    }
+    if (answer.recovered) this.#observer.recovered(lane.consumer);
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  denied(error: Error): void {
+    this.#observer.denied(translateApiError(error, `working on stream ${this.#stream}`));
+  }
+
+  #startOver(): void {
+    const now = this.#clock.now();
+    for (const lane of [...this.#lanes.values()]) lane.start(now);
+  }
+
+  #publishes(subject: string): boolean {
+    const pulls = `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.`;
+    return subject.startsWith(pulls) || parseAckSubject(subject)?.stream === this.#stream;
   }
 
   #tick(): void {
@@ -206,18 +179,7 @@ class LaneFeedAdapter implements LaneFeed {
     this.#confirms.expire();
     if (!this.#port.isConnected()) return;
     const now = this.#clock.now();
-    for (const lane of [...this.#byConsumer.values()]) this.#answer(lane, lane.state.tick(now));
-  }
-
-  #answer(lane: FedLane, answer: PullAnswer): void {
-    if (answer.pull !== undefined && !this.#draining && this.#port.isConnected()) {
-      this.#connection.publish(lane.pullSubject, this.#pullRequest, {
-        reply: `${this.#inbox}.${lane.index}.${answer.pull}`,
-      });
-    }
-    if (answer.trouble !== undefined)
-      this.#observer.trouble(lane.consumer, answer.trouble.kind, answer.trouble.text);
-    if (answer.recovered) this.#observer.recovered(lane.consumer);
+    for (const lane of [...this.#lanes.values()]) lane.tick(now);
   }
 
   #send(delivery: Delivery, payload: Uint8Array): boolean {

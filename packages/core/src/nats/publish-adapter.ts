@@ -1,5 +1,11 @@
 import { headers, type Msg, type MsgHdrs, type NatsConnection, nuid } from "@nats-io/nats-core";
-import type { MappingProbe, PublishHeaders, PublishListener, PublishPort } from "../runtime/publish-port.js";
+import type {
+  MappingProbe,
+  PublishHeaders,
+  PublishListener,
+  PublishMessage,
+  PublishPort,
+} from "../runtime/publish-port.js";
 import { translateApiError } from "./api-error.js";
 import { newInbox } from "./inbox.js";
 
@@ -10,40 +16,85 @@ type ReplySubscription = ReturnType<NatsConnection["subscribe"]>;
  * about. That is several times as fast as a request each (39 against 5 µs).
  */
 export function publishAdapter(connection: NatsConnection): PublishPort {
-  const inbox = `${newInbox(connection)}.`;
-  let subscription: ReplySubscription | undefined;
-  return {
-    idPrefix: nuid.next(),
-    listen(listener) {
-      try {
-        subscription = connection.subscribe(`${inbox}*`, {
-          callback: (error, message) => {
-            if (error !== null) listener.inboxDenied(error);
-            else dispatch(listener, message, inbox.length);
-          },
-        });
-      } catch (error) {
-        throw translateApiError(error, "opening a publisher");
-      }
-    },
-    encodeHeaders,
-    send(message, token) {
-      const reply = inbox + token.toString(36);
-      try {
-        connection.publish(message.subject, message.payload, {
-          reply,
-          headers: new EncodedHeaders(message.headers) as unknown as MsgHdrs,
-        });
-      } catch (error) {
-        throw translateApiError(error, `publishing to "${message.subject}"`);
-      }
-    },
-    probe: (probes, timeoutMs) => probeMapping(connection, probes, timeoutMs),
-    close() {
-      if (!connection.isClosed()) subscription?.unsubscribe();
-    },
-  };
+  return new PublishAdapter(connection);
 }
+
+/**
+ * Attempts are handed to the client in batches: it writes to its socket in the first microtask after a publish, so a
+ * caller that awaits `ready()` before each publish would cost a system call per event.
+ */
+class PublishAdapter implements PublishPort {
+  readonly idPrefix = nuid.next();
+  readonly #connection: NatsConnection;
+  readonly #inbox: string;
+  #subscription: ReplySubscription | undefined;
+  #listener: PublishListener | undefined;
+  #batch: { readonly message: PublishMessage; readonly token: number }[] = [];
+  #scheduled: NodeJS.Immediate | undefined;
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    this.#inbox = `${newInbox(connection)}.`;
+  }
+
+  listen(listener: PublishListener): void {
+    this.#listener = listener;
+    const { length } = this.#inbox;
+    try {
+      this.#subscription = this.#connection.subscribe(`${this.#inbox}*`, {
+        callback: (error, message) => {
+          if (error !== null) listener.inboxDenied(error);
+          else dispatch(listener, message, length);
+        },
+      });
+    } catch (error) {
+      throw translateApiError(error, "opening a publisher");
+    }
+  }
+
+  encodeHeaders(headers: PublishHeaders): Uint8Array {
+    return headerBlock(headers);
+  }
+
+  send(message: PublishMessage, token: number): void {
+    this.#scheduled ??= setImmediate(this.#flush);
+    // A caller that never lets the event loop turn still gets its events out.
+    if (this.#batch.push({ message, token }) >= MAX_BATCH) this.#flush();
+  }
+
+  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[]> {
+    return probeMapping(this.#connection, probes, timeoutMs);
+  }
+
+  close(): void {
+    clearImmediate(this.#scheduled);
+    this.#batch = [];
+    if (!this.#connection.isClosed()) this.#subscription?.unsubscribe();
+  }
+
+  readonly #flush = (): void => {
+    clearImmediate(this.#scheduled);
+    this.#scheduled = undefined;
+    const batch = this.#batch;
+    this.#batch = [];
+    for (const { message, token } of batch) this.#publish(message, token);
+  };
+
+  #publish(message: PublishMessage, token: number): void {
+    try {
+      this.#connection.publish(message.subject, message.payload, {
+        reply: this.#inbox + token.toString(36),
+        headers: new EncodedHeaders(message.headers) as unknown as MsgHdrs,
+      });
+    } catch (error) {
+      const reason = translateApiError(error, `publishing to "${message.subject}"`);
+      // Never from within send(): whoever sends is in the middle of a decision.
+      queueMicrotask(() => this.#listener?.notSent(token, reason));
+    }
+  }
+}
+
+const MAX_BATCH = 64;
 
 function dispatch(listener: PublishListener, message: Msg, prefixLength: number): void {
   const token = Number.parseInt(message.subject.slice(prefixLength), 36);
@@ -71,16 +122,15 @@ class EncodedHeaders {
   }
 }
 
-const encoder = new TextEncoder();
-
 /** The caller has checked every part: no line break can be in any of them. */
-function encodeHeaders({ id, expect, lines }: PublishHeaders): Uint8Array {
+function headerBlock({ id, expect, lines }: PublishHeaders): Uint8Array {
   let text = `NATS/1.0\r\nNats-Msg-Id: ${id}\r\n`;
   if (expect !== undefined) {
     text += `Nats-Expected-Last-Subject-Sequence: ${expect.lastSeq}\r\nNats-Expected-Last-Subject-Sequence-Subject: ${expect.filter}\r\n`;
   }
   if (lines !== undefined) for (const [name, value] of lines) text += `${name}: ${value}\r\n`;
-  return encoder.encode(`${text}\r\n`);
+  // A small Buffer comes from a pool, which makes it several times as fast as a TextEncoder.
+  return Buffer.from(`${text}\r\n`);
 }
 
 /**

@@ -41,7 +41,8 @@ export async function findOrCreateStream(
       );
     }
     info = await addLayout(api, stream, info, wish.layout);
-    layout = wish.layout;
+    // Read back: the metadata spells out what a wish may leave to defaults, and somebody may have been faster.
+    layout = readLayout(stream, info) ?? wish.layout;
   }
   check(stream, info, layout);
   return { info, layout };
@@ -97,16 +98,14 @@ async function addLayout(
   info: StreamInfo,
   layout: LaneLayout,
 ): Promise<StreamInfo> {
-  refuseUnsafe(stream, info.config, layout.lanes);
-  const wanted = layoutConfig(layout);
-  refuseForeign(stream, layout, info.config.subjects ?? []);
   const what = `adding a layout to stream ${stream}`;
-  if (layout.mapping !== "stream" && info.config.subject_transform !== undefined) {
-    throw new LanekeeperError(
-      "UNSAFE_STREAM",
-      `${what}: it has a subject transform (→ ${info.config.subject_transform.dest}), which would move events between lanes; remove it`,
-    );
-  }
+  const { subject_transform: transform } = info.config;
+  const moves =
+    layout.mapping === "stream" || transform === undefined
+      ? []
+      : [`its subject transform (→ ${transform.dest}) would move events between lanes; remove it`];
+  refuseUnfit(stream, info.config, layout, moves);
+  const wanted = layoutConfig(layout);
   const subjects = [...new Set([...(info.config.subjects ?? []), ...wanted.subjects])];
   try {
     return await api.manager.streams.update(stream, {
@@ -120,29 +119,26 @@ async function addLayout(
 }
 
 function check(stream: string, info: StreamInfo, layout: LaneLayout): void {
-  refuseUnsafe(stream, info.config, layout.lanes);
+  refuseUnfit(stream, info.config, layout, []);
   const fault = carrierFault(layout, snapshotOf(info));
   if (fault !== undefined) throw fault;
-  refuseForeign(stream, layout, info.config.subjects ?? []);
 }
 
-function refuseUnsafe(stream: string, config: Partial<StreamConfig>, lanes: number): void {
-  const reasons = unsafeSettings(config, lanes);
-  if (reasons.length > 0) {
-    throw new LanekeeperError(
-      "UNSAFE_STREAM",
-      `stream ${stream} is not fit for lanes: ${reasons.join("; ")}`,
-    );
-  }
-}
-
-function refuseForeign(stream: string, layout: LaneLayout, subjects: readonly string[]): void {
-  const foreign = foreignSubjects(layout.subject, layoutConfig(layout).subjects, subjects);
+/** Throws UNSAFE_STREAM with every reason at once. */
+function refuseUnfit(
+  stream: string,
+  config: Partial<StreamConfig>,
+  layout: LaneLayout,
+  more: readonly string[],
+): void {
+  const reasons = [...unsafeSettings(config, layout.lanes), ...more];
+  const foreign = foreignSubjects(layout.subject, layoutConfig(layout).subjects, config.subjects ?? []);
   if (foreign.length > 0) {
-    throw new LanekeeperError(
-      "UNSAFE_STREAM",
-      `stream ${stream} also stores ${foreign.slice(0, 5).join(", ")}, where an event could have no lane and never be handled; ` +
+    reasons.push(
+      `it also stores ${foreign.slice(0, 5).join(", ")}, where an event could have no lane and never be handled; ` +
         "replace these subjects by the layout's own (layoutConfig lists them)",
     );
   }
+  if (reasons.length === 0) return;
+  throw new LanekeeperError("UNSAFE_STREAM", `stream ${stream} is not fit for lanes: ${reasons.join("; ")}`);
 }

@@ -10,6 +10,8 @@ import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 /** Requests at once while looking at or making a group's consumers. */
 const atOnce = 16;
 
+const sharedConsumer = { assignment: "shared", maxAckPending: 1 } as const;
+
 /** What one group wants of its consumers. */
 export interface GroupWish {
   readonly group: string;
@@ -52,12 +54,17 @@ export class GroupConsumers {
   }
 
   readLane(group: string, lane: number): Promise<LaneConsumerState | undefined> {
-    return this.#consumers.read(this.name(group, lane), this.filter(lane));
+    return this.#consumers.read(this.name(group, lane), this.filter(lane), sharedConsumer);
+  }
+
+  /** A consumer of this lane, whichever assignment it was made for. */
+  readAny(name: string, lane: number): Promise<LaneConsumerState | undefined> {
+    return this.#consumers.read(name, this.filter(lane), { assignment: "owned", maxAckPending: undefined });
   }
 
   /** Every lane's consumer as it is now. */
   read(group: string): Promise<(LaneConsumerState | undefined)[]> {
-    return this.#eachLane((lane) => this.readLane(group, lane));
+    return this.eachLane((lane) => this.readLane(group, lane));
   }
 
   /** Finds the group's consumers and makes those that are missing. Rejects with CONSUMER_DIFFERS when one does not fit. */
@@ -65,11 +72,11 @@ export class GroupConsumers {
     const found = await this.read(wish.group);
     refuseDifferent(found);
     const known = found.find((state) => state?.incarnation !== undefined);
-    const start = known?.groupStartSeq ?? (await this.#resolveStart(wish.start, snapshot));
+    const start = known?.groupStartSeq ?? (await this.resolveStart(wish.start, snapshot));
     const incarnation = known?.incarnation ?? newIncarnation(snapshot);
     const first = await this.#ensureLane(wish, 0, found[0], { start, incarnation }, snapshot);
     const agreed = { start: first.groupStartSeq, incarnation: first.incarnation ?? incarnation };
-    const lanes = await this.#eachLane(async (lane) =>
+    const lanes = await this.eachLane(async (lane) =>
       lane === 0 ? first : this.#ensureLane(wish, lane, found[lane], agreed, snapshot),
     );
     return { incarnation: agreed.incarnation, startSeq: agreed.start, lanes, created: known === undefined };
@@ -89,12 +96,12 @@ export class GroupConsumers {
 
   /** Starts the group over for all lanes, under a new incarnation. Nobody may be working on it. */
   async rewind(group: string, to: GroupStart, snapshot: StreamSnapshot, ackWaitMs: number): Promise<void> {
-    const start = await this.#resolveStart(to, snapshot);
+    const start = await this.resolveStart(to, snapshot);
     const agreed = { start, incarnation: newIncarnation(snapshot) };
     const wish: GroupWish = { group, assignment: "shared", start: to, ackWaitMs };
     // Lane 0 first: once it has the new incarnation, whoever comes next finishes what is interrupted here.
     await this.#replaceLane(wish, 0, agreed, snapshot);
-    await this.#eachLane(async (lane) => {
+    await this.eachLane(async (lane) => {
       if (lane !== 0) await this.#replaceLane(wish, lane, agreed, snapshot);
     });
   }
@@ -172,6 +179,7 @@ export class GroupConsumers {
       groupStartSeq: agreed.start,
       incarnation: agreed.incarnation,
       ackWaitMs: wish.ackWaitMs,
+      maxAckPending: 1,
     });
   }
 
@@ -183,11 +191,12 @@ export class GroupConsumers {
     const { ackWaitMs } = wish;
     const idle = found.waiting === 0 && found.inFlight === 0;
     if (ackWaitMs === found.ackWaitMs || (ackWaitMs < found.ackWaitMs && !idle)) return found;
-    await this.#consumers.setAckWait(found.name, ackWaitMs);
+    await this.#consumers.update(found.name, { ackWaitMs, maxAckPending: 1 });
     return { ...found, ackWaitMs };
   }
 
-  async #resolveStart(start: GroupStart, snapshot: StreamSnapshot): Promise<number> {
+  /** The first sequence of a group that starts so. Rejects with INVALID_OPTIONS where retention rules it out. */
+  async resolveStart(start: GroupStart, snapshot: StreamSnapshot): Promise<number> {
     if (start === "all") return 1;
     if (snapshot.retention === "workqueue") {
       const message =
@@ -198,7 +207,8 @@ export class GroupConsumers {
     return "startSeq" in start ? start.startSeq : this.#stream.sequenceAt(start.startTime);
   }
 
-  #eachLane<T>(run: (lane: number) => Promise<T>): Promise<T[]> {
+  /** Runs once per lane, a bounded number at once. */
+  eachLane<T>(run: (lane: number) => Promise<T>): Promise<T[]> {
     const queue = new PQueue({ concurrency: atOnce });
     const tasks = Array.from({ length: this.#layout.lanes }, (_, lane) => () => run(lane));
     return queue.addAll<T>(tasks);

@@ -2,8 +2,7 @@ import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Clock } from "./clock.js";
 import { pause } from "./clock.js";
-import type { GroupConsumers } from "./group-consumers.js";
-import type { LaneConsumerState } from "./lane-consumer-port.js";
+import type { GroupLanes, LaneView } from "./group-lanes.js";
 import type { RosterPort } from "./roster-port.js";
 import type { StreamPort } from "./stream-port.js";
 
@@ -54,7 +53,9 @@ export interface LaneStatus {
 export interface GroupParts {
   readonly name: string;
   readonly generation: number;
-  readonly consumers: GroupConsumers;
+  /** The group's lanes, by the way they are assigned now. */
+  readonly lanes: () => Promise<GroupLanes>;
+  readonly filter: (lane: number) => string;
   readonly stream: StreamPort;
   readonly roster: RosterPort;
   readonly clock: Clock;
@@ -62,8 +63,6 @@ export interface GroupParts {
 
 const atOnce = 16;
 const caughtUpPollMs = 100;
-/** The ackWait of a rewound group until its next worker sets its own. */
-const defaultAckWaitMs = 30_000;
 
 export class ConsumerGroup implements Group {
   readonly #parts: GroupParts;
@@ -73,20 +72,27 @@ export class ConsumerGroup implements Group {
   }
 
   async status(): Promise<GroupStatus> {
-    const [found, reports] = await Promise.all([this.#read(), this.#parts.roster.ask(this.#parts.name)]);
-    const states = found.flatMap((state, lane) => (state === undefined ? [] : [{ lane, state }]));
-    const lanes = states.map(({ lane, state }) => ({
-      generation: this.#parts.generation,
-      lane,
-      pending: state.pending,
-      inFlight: state.inFlight,
-      redelivered: state.redelivered,
-      ackFloor: state.ackFloor,
-    }));
+    const { generation, name, roster } = this.#parts;
+    const [views, reports] = await Promise.all([this.#read(), roster.ask(name)]);
+    const lanes = views.flatMap(({ lane, state, owner }) =>
+      state === undefined
+        ? []
+        : [
+            {
+              generation,
+              lane,
+              ...(owner === undefined ? {} : { owner }),
+              pending: state.pending,
+              inFlight: state.inFlight,
+              redelivered: state.redelivered,
+              ackFloor: state.ackFloor,
+            },
+          ],
+    );
     return {
       pending: lanes.reduce((sum, lane) => sum + lane.pending, 0),
       inFlight: lanes.reduce((sum, lane) => sum + lane.inFlight, 0),
-      oldestMs: await this.#oldestMs(states),
+      oldestMs: await this.#oldestMs(views),
       workers: reports.map(({ id, lanes }) => ({ id, lanes })),
       lanes,
       blockedKeys: [...new Set(reports.flatMap(({ blockedKeys }) => blockedKeys))].sort(),
@@ -95,85 +101,78 @@ export class ConsumerGroup implements Group {
 
   async caughtUp({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
-    const { consumers, stream, name, clock } = this.#parts;
-    const found = await this.#read();
+    const { filter, stream, clock } = this.#parts;
     // Asked of the stream's leader: a consumer's own count of pending can be that of a lagging replica.
-    const goals = await this.#eachLane(found, async (lane, state) => ({
-      lane,
-      state,
-      seq: (await stream.lastMatching(consumers.filter(lane)))?.seq ?? 0,
+    const goals = await this.#eachLane(await this.#read(), async (view) => ({
+      view,
+      seq: (await stream.lastMatching(filter(view.lane)))?.seq ?? 0,
     }));
-    let open = goals.filter(({ state, seq }) => !isSettled(state, seq));
+    let open = goals.filter(({ view, seq }) => seq >= settledBelow(view));
     while (open.length > 0) {
       await pause(clock, caughtUpPollMs, signal);
       signal?.throwIfAborted();
-      const seen = await this.#eachLane(open, async (_, { lane, seq }) => ({
-        lane,
+      const lanes = await this.#parts.lanes();
+      const seen = await this.#eachLane(open, async ({ view, seq }) => ({
+        view: await lanes.readLane(view.lane),
         seq,
-        state: await consumers.readLane(name, lane),
       }));
-      open = seen.filter(({ state, seq }) => !isSettled(state, seq));
+      open = seen.filter(({ view, seq }) => seq >= settledBelow(view));
     }
   }
 
   async delete(): Promise<void> {
-    await this.#refuseRunning("delete", await this.#parts.consumers.read(this.#parts.name));
-    await this.#parts.consumers.delete(this.#parts.name);
+    const lanes = await this.#parts.lanes();
+    await this.#refuseRunning("delete", lanes);
+    await lanes.delete();
   }
 
   async rewind(to: "all" | { startSeq: number } | { startTime: Date }): Promise<void> {
-    const { consumers, stream, name } = this.#parts;
-    const found = await this.#read();
-    await this.#refuseRunning("rewind", found);
-    const ackWaitMs = found.find((state) => state !== undefined)?.ackWaitMs ?? defaultAckWaitMs;
-    await consumers.rewind(name, to, await stream.read(), ackWaitMs);
+    await this.#read();
+    const lanes = await this.#parts.lanes();
+    await this.#refuseRunning("rewind", lanes);
+    await lanes.rewind(to, await this.#parts.stream.read());
   }
 
-  async #read(): Promise<(LaneConsumerState | undefined)[]> {
-    const { consumers, name } = this.#parts;
-    const found = await consumers.read(name);
-    if (found.every((state) => state === undefined)) {
+  async #read(): Promise<readonly LaneView[]> {
+    const lanes = await this.#parts.lanes();
+    const views = await lanes.read();
+    if (!lanes.recorded && views.every(({ state }) => state === undefined)) {
       throw new LanekeeperError(
         "GROUP_NOT_FOUND",
-        `group ${name} has no consumers: no worker of it has run yet`,
+        `group ${this.#parts.name} has no consumers: no worker of it has run yet`,
       );
     }
-    return found;
+    return views;
   }
 
-  async #refuseRunning(what: string, found: readonly (LaneConsumerState | undefined)[]): Promise<void> {
+  async #refuseRunning(what: string, lanes: GroupLanes): Promise<void> {
     const { name, roster } = this.#parts;
     const workers = await roster.ask(name);
-    if (workers.length === 0 && found.every((state) => (state?.waiting ?? 0) === 0)) return;
-    const ids = workers.map(({ id }) => id).join(", ");
-    const who = ids === "" ? "at least one is pulling" : ids;
+    const ids = workers.length > 0 ? workers.map(({ id }) => id) : await lanes.live();
+    if (ids.length === 0) return;
     throw new LanekeeperError(
       "GROUP_RUNNING",
-      `cannot ${what} group ${name} while workers live (${who}); close them first`,
+      `cannot ${what} group ${name} while workers live (${ids.join(", ")}); close them first`,
     );
   }
 
-  async #oldestMs(states: readonly { lane: number; state: LaneConsumerState }[]): Promise<number> {
-    const { consumers, stream, clock } = this.#parts;
-    const waiting = states.filter(({ state }) => state.pending + state.inFlight > 0);
-    const ages = await this.#eachLane(waiting, async (_, { lane, state }) => {
-      const oldest = await stream.nextMatching(
-        consumers.filter(lane),
-        Math.max(state.ackFloor + 1, state.groupStartSeq),
-      );
+  async #oldestMs(views: readonly LaneView[]): Promise<number> {
+    const { filter, stream, clock } = this.#parts;
+    const waiting = views.filter(({ state }) => state !== undefined && state.pending + state.inFlight > 0);
+    const ages = await this.#eachLane(waiting, async (view) => {
+      const oldest = await stream.nextMatching(filter(view.lane), settledBelow(view));
       return oldest === undefined ? 0 : Math.max(clock.wall() - oldest.storedAt.getTime(), 0);
     });
     return Math.round(ages.reduce((oldest, age) => Math.max(oldest, age), 0));
   }
 
-  #eachLane<T, R>(items: readonly T[], run: (index: number, item: T) => Promise<R>): Promise<R[]> {
+  #eachLane<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
     const queue = new PQueue({ concurrency: atOnce });
-    return queue.addAll<R>(items.map((item, index) => () => run(index, item)));
+    return queue.addAll<R>(items.map((item) => () => run(item)));
   }
 }
 
-/** A missing consumer has settled nothing; one that starts behind `seq` has nothing to settle up to there. */
-function isSettled(state: LaneConsumerState | undefined, seq: number): boolean {
-  if (state === undefined) return seq === 0;
-  return seq < state.groupStartSeq || state.ackFloor >= seq;
+/** A lane without a consumer has settled nothing but what the group skipped at its start. */
+function settledBelow({ state, startSeq }: LaneView): number {
+  return state === undefined ? startSeq : Math.max(state.ackFloor + 1, state.startSeq);
 }

@@ -1,15 +1,22 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Codec } from "../domain/codec.js";
 import type { EventMeta, Fence, Handler, HandlerContext, LaneEvent } from "../domain/event.js";
 import {
   decodeFailure,
   type HandlerFailure,
   handlerFailure,
+  schemaBroke,
   schemaFailure,
 } from "../domain/handler-outcome.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
 import type { Clock, Timer } from "./clock.js";
 
-export type RunOutcome = { readonly type: "handled" } | ({ readonly type: "failed" } & HandlerFailure);
+export type RunOutcome =
+  | { readonly type: "handled" }
+  /** The handler was not called: the event was no longer ours, or its worker's grace over, when its data had been read. */
+  | { readonly type: "unstarted" }
+  | ({ readonly type: "failed" } & HandlerFailure);
 
 /** One run of the handler for one event. It settles exactly once, when the handler has, and never rejects. */
 export class HandlerRun {
@@ -17,9 +24,11 @@ export class HandlerRun {
   readonly seq: number;
   readonly startedAt: number;
   readonly #clock: Clock;
-  readonly #controller = new AbortController();
+  /** Made when the signal is looked at or aborted: most handlers need none, and it is the dearest part of a run. */
+  #controller: AbortController | undefined;
   #timeout: Timer | undefined;
   #timedOutAt: number | undefined;
+  #abortedAt: number | undefined;
   #stuckReports = 0;
 
   constructor(key: string, seq: number, clock: Clock) {
@@ -35,22 +44,32 @@ export class HandlerRun {
 
   /** Aborts the handler's signal; `code` says why. The first abort counts. */
   abort(code: "FENCED" | "HANDLER_TIMEOUT" | "CLOSING", message: string): void {
-    if (!this.#controller.signal.aborted) this.#controller.abort(new LanekeeperError(code, message));
+    if (this.#abortedAt !== undefined) return;
+    this.#abortedAt = this.#clock.now();
+    this.#controller ??= new AbortController();
+    this.#controller.abort(new LanekeeperError(code, message));
   }
 
-  /** True, at ever longer intervals, while the handler ignores that its time is over. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  /** True, at ever longer intervals, while the handler ignores that its signal was aborted. */
   reportStuck(): boolean {
-    if (this.#timedOutAt === undefined) return false;
-    const due = this.#clock.now() - this.#timedOutAt >= 1_000 * 4 ** this.#stuckReports;
+    if (this.#abortedAt === undefined) return false;
+    const due = this.#clock.now() - this.#abortedAt >= 1_000 * 4 ** this.#stuckReports;
     if (due) this.#stuckReports++;
     return due;
   }
 
+  /** `isOurs` is asked right before the handler is called, because reading the data may have taken its time (O6). */
   async execute<E extends object>(
     meta: EventMeta & { type: string },
     options: ResolvedWorkerOptions,
     handler: Handler<E>,
     fence: Fence,
+    isOurs: () => boolean,
   ): Promise<RunOutcome> {
     const { handlerTimeoutMs } = options;
     if (handlerTimeoutMs !== undefined) {
@@ -60,16 +79,15 @@ export class HandlerRun {
       });
     }
     try {
-      const decoded = await decode(meta, options);
+      const schema = options.schemaFor(meta.type);
+      const read = decode(meta, options.codec);
+      const decoded =
+        schema === undefined || "failure" in read ? read : await conform(read.data, meta.type, schema);
       if ("failure" in decoded) return { type: "failed", ...decoded.failure };
+      if (this.#timedOutAt !== undefined) return { type: "failed", ...this.#timeoutFailure() };
+      if (this.#abortedAt !== undefined || !isOurs()) return { type: "unstarted" };
       const event = Object.freeze({ ...meta, data: decoded.data }) as unknown as LaneEvent<E>;
-      const context: HandlerContext = Object.freeze({
-        signal: this.#controller.signal,
-        fence,
-        group: options.group,
-        workerId: options.name,
-      });
-      await handler(event, context);
+      await handler(event, new RunContext(this, fence, options.group, options.name));
       return this.#timedOutAt === undefined
         ? { type: "handled" }
         : { type: "failed", ...this.#timeoutFailure() };
@@ -94,20 +112,43 @@ export class HandlerRun {
   }
 }
 
-async function decode(
-  { bytes, type }: { bytes: Uint8Array; type: string },
-  { codec, schemaFor }: ResolvedWorkerOptions,
-): Promise<{ data: unknown } | { failure: HandlerFailure }> {
-  let data: unknown;
+/** What a handler is given; the signal is made when it is looked at. */
+class RunContext implements HandlerContext {
+  readonly fence: Fence;
+  readonly group: string;
+  readonly workerId: string;
+  readonly #run: HandlerRun;
+
+  constructor(run: HandlerRun, fence: Fence, group: string, workerId: string) {
+    this.#run = run;
+    this.fence = fence;
+    this.group = group;
+    this.workerId = workerId;
+    Object.freeze(this);
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+}
+
+type Decoded = { readonly data: unknown } | { readonly failure: HandlerFailure };
+
+function decode({ bytes, type }: { bytes: Uint8Array; type: string }, codec: Codec): Decoded {
   try {
-    data = codec.decode(bytes, type);
+    return { data: codec.decode(bytes, type) };
   } catch (cause) {
     return { failure: decodeFailure(type, cause) };
   }
-  const schema = schemaFor(type);
-  if (schema === undefined) return { data };
-  const result = await schema["~standard"].validate(data);
-  return result.issues === undefined
-    ? { data: result.value }
-    : { failure: schemaFailure(type, result.issues) };
+}
+
+async function conform(data: unknown, type: string, schema: StandardSchemaV1): Promise<Decoded> {
+  try {
+    const result = await schema["~standard"].validate(data);
+    return result.issues === undefined
+      ? { data: result.value }
+      : { failure: schemaFailure(type, result.issues) };
+  } catch (cause) {
+    return { failure: schemaBroke(type, cause) };
+  }
 }

@@ -14,6 +14,14 @@ export interface LaneConsumerSpec {
   readonly groupStartSeq: number;
   readonly incarnation: string;
   readonly ackWaitMs: number;
+  readonly maxAckPending: number;
+}
+
+/** What a consumer is compared with. */
+export interface ExpectedConsumer {
+  readonly assignment: Assignment;
+  /** Undefined: whatever it is, it is made to fit when the lane is taken up. */
+  readonly maxAckPending: number | undefined;
 }
 
 /** What a group's consumer of one lane is. */
@@ -24,6 +32,8 @@ export interface LaneConsumerState {
   readonly lane: number | undefined;
   readonly incarnation: string | undefined;
   readonly groupStartSeq: number;
+  /** The first sequence this consumer delivers; 1 is "all". */
+  readonly startSeq: number;
   readonly ackWaitMs: number;
   /** The stream sequence up to which everything of the lane is settled; on replicated streams 0 until the first ack. */
   readonly ackFloor: number;
@@ -43,12 +53,22 @@ export interface LaneConsumerState {
 /** A group's consumers. Every call has a deadline and rejects with a LanekeeperError. */
 export interface LaneConsumerPort {
   /** Undefined when there is none of this name. `filter` is what it must deliver. */
-  read(name: string, filter: string): Promise<LaneConsumerState | undefined>;
+  read(name: string, filter: string, expected: ExpectedConsumer): Promise<LaneConsumerState | undefined>;
   /** False when a consumer of this name exists already. Rejects with CONSUMER_OVERLAPS, PERMISSION_DENIED, …. */
   create(spec: LaneConsumerSpec): Promise<boolean>;
-  setAckWait(name: string, ackWaitMs: number): Promise<void>;
+  update(name: string, settings: { ackWaitMs: number; maxAckPending: number }): Promise<void>;
   /** Also when it did not exist. */
   delete(name: string): Promise<void>;
-  /** Names and groups of every consumer on the stream that is Lanekeeper's. */
-  list(): Promise<{ name: string; group: string }[]>;
+  /** Every consumer on the stream that is Lanekeeper's. */
+  list(): Promise<ListedConsumer[]>;
+}
+
+export interface ListedConsumer {
+  readonly name: string;
+  readonly group: string;
+  readonly lane: number | undefined;
+  readonly assignment: string | undefined;
+  readonly incarnation: string | undefined;
+  /** Open pull requests. */
+  readonly waiting: number;
 }

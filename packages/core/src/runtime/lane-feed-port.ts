@@ -1,3 +1,4 @@
+import type { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { PullTrouble } from "../domain/pull-state.js";
 
 /** One delivery of an event by a lane's consumer. */
@@ -7,6 +8,8 @@ export interface Delivery {
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly seq: number;
+  /** The consumer's own count of deliveries, this one included. */
+  readonly deliverySeq: number;
   /** How often the server has delivered the event, this time included. */
   readonly deliveries: number;
   /** The server's time of storing, nanoseconds since the epoch as text: exact, and the same for every delivery. */
@@ -20,6 +23,8 @@ export interface LaneFeedObserver {
   trouble(consumer: string, kind: PullTrouble, text: string): void;
   /** The consumer was heard again after trouble. */
   recovered(consumer: string): void;
+  /** The server refuses this user a pull, an answer or the inbox for deliveries; it holds until the next connection. */
+  denied(error: LanekeeperError): void;
 }
 
 /**
@@ -28,6 +33,7 @@ export interface LaneFeedObserver {
  */
 export interface LaneFeed {
   add(consumer: string): void;
+  /** At once: what is under way is dropped. */
   remove(consumer: string): void;
   /** Settled. Fire and forget: with MaxAckPending 1 the next delivery confirms it. False when disconnected. */
   ack(delivery: Delivery): boolean;
@@ -39,8 +45,8 @@ export interface LaneFeed {
   release(delivery: Delivery, delayMs: number): boolean;
   /** Restarts the server's ack_wait; `confirmed` is called when the server has said so, and not otherwise. */
   working(delivery: Delivery, confirmed: () => void): boolean;
-  /** Ends the pull requests, hands over what is under way, then resolves: nothing is delivered afterwards. */
-  drain(timeoutMs: number): Promise<void>;
+  /** Ends these consumers' pull requests, hands over what is under way, then resolves: nothing comes afterwards. */
+  drain(consumers: readonly string[], timeoutMs: number): Promise<void>;
   /** Drops everything at once; after `drain` when closing in good order. */
   close(): void;
 }

@@ -16,6 +16,8 @@ export interface EventHold {
 export interface LanePolicy {
   readonly memory: SettledMemory;
   newHold(): EventHold;
+  /** What to say of an event whose hold has lapsed while its handler ran. */
+  lapseText(seq: number): string;
   /** When one hold has lapsed: is it that event's alone, or is the whole lane no longer ours? */
   readonly lapses: "event" | "lane";
   /** Whether events given back are told to the consumer; otherwise the next owner finds them unsettled. */

@@ -9,6 +9,7 @@ import type { LaneRunner } from "./lane-runner.js";
 import type { LanesContext } from "./lanes-context.js";
 import { LossWatch } from "./loss-watch.js";
 import type { Notify } from "./notifier.js";
+import type { SharedPolicy } from "./shared-policy.js";
 import type { StreamSnapshot } from "./stream-port.js";
 
 /** A pull's trouble that is over within this time is not worth an `unhealthy`. */
@@ -24,6 +25,8 @@ export interface LaneRepairParts {
   /** The `created` time of the stream that the group was found on. */
   readonly created: string;
   readonly runners: readonly LaneRunner[];
+  /** By lane, as the runners. */
+  readonly policies: readonly SharedPolicy[];
   readonly health: Health;
   readonly notify: Notify;
   /** Ends the worker: what is wrong does not mend itself. */
@@ -31,8 +34,8 @@ export interface LaneRepairParts {
 }
 
 /**
- * Brings a worker's lanes back: looks into pulls that met trouble, makes lost consumers again, starts over on a stream
- * that was made anew, and lets go of stuck events that somebody removed from the stream.
+ * Brings a shared worker's lanes back: looks into pulls that met trouble, makes lost consumers again, and starts over on
+ * a stream that was made anew.
  */
 export class LaneRepair {
   readonly #parts: LaneRepairParts;
@@ -62,6 +65,8 @@ export class LaneRepair {
 
   trouble(runner: LaneRunner, kind: PullTrouble, text: string): void {
     const { health } = this.#parts;
+    // The next pull goes to the new leader; with MaxAckPending 1 nothing can have overtaken what was under way.
+    if (kind === "leader-changed") return;
     health.fault(runner.consumer, troubleError(runner, kind, text), transientGraceMs);
     // Whatever is in hand goes to whoever the new consumer gives it to; an ack of ours could settle another event (O6).
     if (kind === "consumer-deleted" || kind === "stream-deleted") runner.reset(kind === "stream-deleted");
@@ -74,21 +79,6 @@ export class LaneRepair {
   async streamSeen(snapshot: StreamSnapshot): Promise<void> {
     if (snapshot.created !== this.#created) await this.#startOver(snapshot);
     else await this.#loss.look(snapshot);
-  }
-
-  /** Events that wait for somebody (blocked, misrouted): removed from the stream, they free their lane. */
-  async lookForStuck(): Promise<void> {
-    const { context, runners } = this.#parts;
-    for (const runner of runners) {
-      for (const { seq } of runner.stuck()) {
-        if (this.#stopped) return;
-        try {
-          if (!(await context.streamPort.holds(seq))) runner.gone(seq);
-        } catch {
-          // Not known; the next look may tell.
-        }
-      }
-    }
   }
 
   async #look(runner: LaneRunner): Promise<void> {
@@ -121,7 +111,7 @@ export class LaneRepair {
   }
 
   async #startOverOnce(snapshot: StreamSnapshot): Promise<void> {
-    const { consumers, wish, runners, health, notify } = this.#parts;
+    const { consumers, wish, runners, policies, health, notify } = this.#parts;
     for (const runner of runners) runner.reset(true);
     try {
       const group = await consumers.ensure(wish, snapshot);
@@ -129,8 +119,8 @@ export class LaneRepair {
       // What came in between may have been handled under the old stream's name; it is let go and comes again.
       for (const runner of runners) runner.reset(true);
       for (const [lane, { ackWaitMs }] of group.lanes.entries()) {
-        const runner = runners[lane];
-        if (runner !== undefined) runner.rules = holdRules(ackWaitMs);
+        const policy = policies[lane];
+        if (policy !== undefined) policy.rules = holdRules(ackWaitMs);
       }
       this.#group = group;
       this.#created = snapshot.created;

@@ -1,7 +1,5 @@
 import type { LaneRouter } from "@lanekeeper/partitioner";
 import type { Handler } from "../domain/event.js";
-import { sharedFenceToken } from "../domain/fence-token.js";
-import { Hold, type HoldRules } from "../domain/hold.js";
 import { type LaneEffect, LaneMachine } from "../domain/lane-machine.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Notification } from "../domain/notification.js";
@@ -11,13 +9,8 @@ import type { Clock, Timer } from "./clock.js";
 import { readDelivery, type TypedMeta } from "./delivered-event.js";
 import { HandlerRun, type RunOutcome } from "./handler-run.js";
 import type { Delivery, LaneFeed } from "./lane-feed-port.js";
+import type { EventHold, LanePolicy } from "./lane-policy.js";
 import type { Notify } from "./notifier.js";
-
-/** A moment, on both clocks, of which it is known that the server was heard after it. */
-export interface Proof {
-  readonly at: number;
-  readonly wall: number;
-}
 
 /** What a lane shares with the other lanes of its worker. */
 export interface LaneHost {
@@ -30,19 +23,12 @@ export interface LaneHost {
   readonly notify: Notify;
   readonly random: () => number;
   incarnation(): string;
-  /** The send time of the newest answered ping. */
-  proof(): Proof;
-  /** While true, answers to events are kept back: the feed is draining, and an ack would bring the next event. */
-  answersHeldBack(): boolean;
-  /** Acks are confirmed by the server from now on, and close() waits for them. */
-  confirmsAcks(): boolean;
-  awaitAck(confirmation: Promise<boolean>): void;
 }
 
 interface Held {
   readonly meta: TypedMeta;
   delivery: Delivery;
-  hold: Hold;
+  hold: EventHold;
   /** Why the event failed last, or is not handled at all. */
   error: LanekeeperError | undefined;
 }
@@ -50,33 +36,43 @@ interface Held {
 /** An answer to a delivery, to be sent as long as the event is ours. */
 interface Answer {
   readonly delivery: Delivery;
-  readonly hold: Hold;
+  readonly hold: EventHold;
   send(delivery: Delivery): void;
 }
 
 /** Connects one lane's machine with deliveries, handlers and answers. Decides nothing itself but what time it is. */
 export class LaneRunner {
   readonly lane: number;
-  readonly consumer: string;
+  readonly #policy: LanePolicy;
   readonly #host: LaneHost;
   readonly #machine: LaneMachine;
   readonly #held = new Map<number, Held>();
   readonly #runs = new Map<number, HandlerRun>();
-  /** Runs that wait for a slot; false: the event was taken away meanwhile. */
-  readonly #waiting = new Map<number, boolean>();
+  /** Runs that have not begun: before their turn to run alone, waiting for a slot, or taken away while waiting for it. */
+  readonly #waiting = new Map<number, "gated" | "queued" | "taken">();
   readonly #keptBack: Answer[] = [];
-  #rules: HoldRules;
+  readonly #acks = new Set<Promise<boolean>>();
+  readonly #endWaiters: (() => void)[] = [];
+  #consumer: string;
+  /** Draining: answers are kept back, because an ack would bring the next event. Finishing: acks are confirmed. */
+  #phase: "running" | "draining" | "finishing" = "running";
+  #unconfirmed = false;
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
   #wake: { at: number; timer: Timer } | undefined;
   #settledBelow = 0;
 
-  constructor(lane: number, consumer: string, rules: HoldRules, host: LaneHost) {
+  /** `consumer`: what it is pulled from; empty as long as there is none. */
+  constructor(lane: number, policy: LanePolicy, host: LaneHost, consumer = "") {
     this.lane = lane;
-    this.consumer = consumer;
-    this.#rules = rules;
+    this.#policy = policy;
     this.#host = host;
-    this.#machine = new LaneMachine(host.options);
+    this.#consumer = consumer;
+    this.#machine = new LaneMachine(host.options, policy.memory);
+  }
+
+  get consumer(): string {
+    return this.#consumer;
   }
 
   /** Events in hand: delivered and not settled. */
@@ -94,10 +90,6 @@ export class LaneRunner {
     return this.#settledBelow;
   }
 
-  set rules(rules: HoldRules) {
-    this.#rules = rules;
-  }
-
   runs(): Iterable<HandlerRun> {
     return this.#runs.values();
   }
@@ -108,8 +100,8 @@ export class LaneRunner {
 
   delivered(delivery: Delivery): void {
     const { seq, stamp } = delivery;
-    const { at, wall } = this.#host.proof();
-    const hold = new Hold(this.#rules, at, wall);
+    if (!this.#policy.accepts(delivery)) return;
+    const hold = this.#policy.newHold();
     // O6: it may have waited so long on its way that the server has given it to another; it comes again.
     if (hold.lapsed(this.#host.clock.now(), this.#host.clock.wall())) {
       return this.#tell({ type: "fenced", seq, error: staleDelivery(seq) });
@@ -121,17 +113,15 @@ export class LaneRunner {
     const again = known?.delivery.stamp === stamp ? known : undefined;
     this.#held.set(seq, again === undefined ? { meta, delivery, hold, error } : { ...again, delivery, hold });
     const { key } = meta;
-    this.#apply(
-      this.#machine.step({ type: error === undefined ? "delivered" : "misrouted", seq, key, stamp }),
-    );
+    const fit = this.#policy.isPoison(seq) ? "poisonous" : "delivered";
+    this.#apply(this.#machine.step({ type: error === undefined ? fit : "misrouted", seq, key, stamp }));
   }
 
   /** Keeps what is held alive, lets go of what has lapsed, and says which handlers are stuck. Call it on every tick. */
   tick(now: number, wall: number): void {
     for (const [seq, held] of this.#held) {
       if (held.hold.lapsed(now, wall)) {
-        this.#apply(this.#machine.step({ type: "lapsed", seq }));
-        this.#held.delete(seq);
+        this.#lapse(seq);
       } else if (held.hold.wantsWorking(now)) {
         const { hold, delivery } = held;
         if (this.#host.feed.working(delivery, () => hold.confirmed(now, wall))) hold.workingSent(now);
@@ -157,25 +147,50 @@ export class LaneRunner {
   /** The stream no longer has an event that is stuck here. */
   gone(seq: number): void {
     this.#apply(this.#machine.step({ type: "gone", seq }));
-    this.#held.delete(seq);
   }
 
   /** Consumer or stream were made anew: nothing in hand is ours. With `forget` also not what was settled. */
   reset(forget: boolean): void {
     this.#apply(this.#machine.step({ type: "reset", forget }));
     this.#held.clear();
+    // Answers for the old consumer's events could settle others of the new one's.
+    this.#keptBack.length = 0;
     this.#lastSettled = undefined;
     if (forget) this.#settledBelow = 0;
   }
 
-  /** Sends the answers kept back while the feed was draining, then gives back what has not begun. */
-  close(): void {
+  /** Goes on with another consumer, or with the same one after a drain. */
+  restart(consumer: string): void {
+    this.#consumer = consumer;
+    this.#phase = "running";
+    this.#keptBack.length = 0;
+    this.#apply(this.#machine.step({ type: "reopened" }));
+  }
+
+  /** The feed is about to end this lane's pulls: until `finishDrain` nothing is answered. */
+  beginDrain(): void {
+    this.#phase = "draining";
+    this.#unconfirmed = false;
+  }
+
+  /** Sends the answers kept back, then gives back what has not begun. What runs is finished, its ack confirmed. */
+  finishDrain(): void {
+    this.#phase = "finishing";
     for (const answer of this.#keptBack.splice(0)) this.#sendIfOurs(answer);
     this.#apply(this.#machine.step({ type: "closing", now: this.#host.clock.now() }));
-    for (const run of [...this.#waiting.keys()]) {
-      this.#waiting.set(run, false);
-      this.#apply(this.#machine.step({ type: "unstarted", run }));
-    }
+    for (const [run, state] of [...this.#waiting]) this.#unwait(run, state);
+  }
+
+  /** Resolves when no handler runs. */
+  ended(): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#endWaiters.push(resolve));
+  }
+
+  /** Resolves when every ack since `finishDrain` has its answer: true when the server has confirmed them all. */
+  async acksConfirmed(): Promise<boolean> {
+    await Promise.all(this.#acks);
+    return !this.#unconfirmed;
   }
 
   abortRuns(code: "CLOSING" | "FENCED", message: string): void {
@@ -196,8 +211,8 @@ export class LaneRunner {
     switch (effect.type) {
       case "start": {
         const { seq, run, retries } = effect;
-        this.#waiting.set(run, true);
-        this.#host.slots.request({ grant: () => this.#begin(seq, run, retries) });
+        this.#waiting.set(run, "gated");
+        this.#policy.beforeStart(seq, () => this.#queue(seq, run, retries));
         break;
       }
       case "ack":
@@ -212,13 +227,18 @@ export class LaneRunner {
         break;
       }
       case "release":
-        this.#answer(effect.seq, (delivery) => feed.release(delivery, effect.delayMs));
+        this.#answer(effect.seq, (delivery) => {
+          if (this.#policy.tellsReleases) feed.release(delivery, effect.delayMs);
+        });
         break;
       case "retry":
       case "blocked":
       case "misrouted":
       case "lost":
         this.#tellOf(effect.seq, { type: effect.type });
+        break;
+      case "poisonous":
+        this.#tellPoison(effect.seq);
         break;
       case "fence":
         this.#fence(effect.seq, effect.run);
@@ -229,17 +249,23 @@ export class LaneRunner {
     }
   }
 
+  #queue(seq: number, run: number, retries: number): void {
+    if (!this.#waiting.has(run)) return;
+    this.#waiting.set(run, "queued");
+    this.#host.slots.request(this.lane, { grant: () => this.#begin(seq, run, retries) });
+  }
+
   /** A slot is ours: the last look at the hold before a handler starts (O6). */
   #begin(seq: number, run: number, retries: number): void {
     const { clock, slots } = this.#host;
-    const wanted = this.#waiting.get(run);
+    const wanted = this.#waiting.get(run) === "queued";
     this.#waiting.delete(run);
     const held = this.#held.get(seq);
-    if (wanted !== true || held === undefined || held.hold.lapsed(clock.now(), clock.wall())) {
-      if (wanted === true) {
-        this.#apply(this.#machine.step({ type: "lapsed", seq }));
-        this.#held.delete(seq);
+    if (!wanted || held === undefined || held.hold.lapsed(clock.now(), clock.wall())) {
+      if (wanted) {
+        this.#lapse(seq);
         this.#apply(this.#machine.step({ type: "unstarted", run }));
+        this.#policy.afterEnd(seq);
       }
       slots.release();
       return;
@@ -247,13 +273,22 @@ export class LaneRunner {
     const { meta, delivery } = held;
     const handlerRun = new HandlerRun(meta.key, seq, clock);
     this.#runs.set(run, handlerRun);
-    const token = sharedFenceToken(seq, delivery.deliveries);
-    const fence = Object.freeze({ token, incarnation: this.#host.incarnation() });
+    const fence = Object.freeze({
+      token: this.#policy.fenceToken(delivery),
+      incarnation: this.#host.incarnation(),
+    });
     const event = { ...meta, attempt: delivery.deliveries + retries };
-    void handlerRun.execute(event, this.#host.options, this.#host.handler, fence).then((outcome) => {
-      this.#runs.delete(run);
+    const isOurs = () => {
+      const current = this.#held.get(seq);
+      return current?.meta === meta && !current.hold.lapsed(clock.now(), clock.wall());
+    };
+    void handlerRun.execute(event, this.#host.options, this.#host.handler, fence, isOurs).then((outcome) => {
+      // Still known while it ends: a hold that ran out meanwhile is told of this run (O6).
       this.#ended(seq, run, outcome);
+      this.#runs.delete(run);
+      this.#policy.afterEnd(seq);
       slots.release();
+      if (this.#runs.size === 0) for (const resolve of this.#endWaiters.splice(0)) resolve();
     });
   }
 
@@ -261,11 +296,8 @@ export class LaneRunner {
     const { clock } = this.#host;
     // O6: the hold may have run out while this process was not looking.
     const held = this.#held.get(seq);
-    if (held?.hold.lapsed(clock.now(), clock.wall())) {
-      this.#apply(this.#machine.step({ type: "lapsed", seq }));
-      this.#held.delete(seq);
-    }
-    if (outcome.type === "handled") return this.#apply(this.#machine.step({ type: "handled", run }));
+    if (held?.hold.lapsed(clock.now(), clock.wall())) this.#lapse(seq);
+    if (outcome.type !== "failed") return this.#apply(this.#machine.step({ type: outcome.type, run }));
     const failed = this.#held.get(seq);
     if (failed !== undefined) failed.error = outcome.error;
     const { terminal, retryAfterMs } = outcome;
@@ -284,18 +316,32 @@ export class LaneRunner {
   #fence(seq: number, run: number): void {
     const handlerRun = this.#runs.get(run);
     if (handlerRun === undefined) {
-      if (this.#waiting.has(run)) {
-        this.#waiting.set(run, false);
-        this.#apply(this.#machine.step({ type: "unstarted", run }));
-      }
+      const state = this.#waiting.get(run);
+      if (state !== undefined) this.#unwait(run, state);
       return;
     }
-    const text = `the hold of event ${seq} was not confirmed in time; the server may have given it to another worker`;
+    const text = this.#policy.lapseText(seq);
     const error = new LanekeeperError("FENCED", text);
     handlerRun.abort("FENCED", text);
     const about = { key: handlerRun.key, seq, error };
     this.#tell({ type: "fenced", ...about });
     this.#tell({ type: "overlap-possible", ...about });
+  }
+
+  /** A hold has lapsed: the event, or with it the whole lane, is not ours any more (O6). */
+  #lapse(seq: number): void {
+    if (this.#policy.lapses === "lane") return this.reset(false);
+    this.#apply(this.#machine.step({ type: "lapsed", seq }));
+    this.#held.delete(seq);
+  }
+
+  /** A run that has not begun will not begin. */
+  #unwait(run: number, state: "gated" | "queued" | "taken"): void {
+    // What was taken away while it waited for its slot has been told already.
+    if (state === "taken") return;
+    if (state === "gated") this.#waiting.delete(run);
+    else this.#waiting.set(run, "taken");
+    this.#apply(this.#machine.step({ type: "unstarted", run }));
   }
 
   /** An answer ends our hold of the event. */
@@ -304,7 +350,7 @@ export class LaneRunner {
     this.#held.delete(seq);
     if (held === undefined) return undefined;
     const answer = { delivery: held.delivery, hold: held.hold, send };
-    if (this.#host.answersHeldBack()) this.#keptBack.push(answer);
+    if (this.#phase === "draining") this.#keptBack.push(answer);
     else this.#sendIfOurs(answer);
     return answer;
   }
@@ -316,8 +362,16 @@ export class LaneRunner {
 
   #ack(delivery: Delivery): void {
     const { feed } = this.#host;
-    if (this.#host.confirmsAcks()) this.#host.awaitAck(feed.ackConfirmed(delivery));
-    else feed.ack(delivery);
+    if (this.#phase !== "finishing") {
+      feed.ack(delivery);
+      return;
+    }
+    const confirmation = feed.ackConfirmed(delivery).then((confirmed) => {
+      if (!confirmed) this.#unconfirmed = true;
+      this.#acks.delete(confirmation);
+      return confirmed;
+    });
+    this.#acks.add(confirmation);
   }
 
   #wakeAt(at: number, now: number): void {
@@ -340,6 +394,12 @@ export class LaneRunner {
       ...(key ? { key } : {}),
       ...(held?.error ? { error: held.error } : {}),
     });
+  }
+
+  #tellPoison(seq: number): void {
+    const key = this.#held.get(seq)?.meta.key ?? "";
+    const text = `event ${seq} of key "${key}" has killed its process again and again; it is held, and its key waits behind it`;
+    this.#tell({ type: "blocked", key, seq, error: new LanekeeperError("POISON_EVENT", text) });
   }
 
   #tell(notification: Omit<Notification, "at">): void {

@@ -17,7 +17,11 @@ export interface TakeoverParts {
   readonly maxAckPending: number;
   readonly retention: StreamSnapshot["retention"];
   /** The group as its record has it now. */
-  readonly current: () => { readonly incarnation: string; readonly startSeq: number; readonly from: string | undefined };
+  readonly current: () => {
+    readonly incarnation: string;
+    readonly startSeq: number;
+    readonly from: string | undefined;
+  };
 }
 
 /** What a lane can be taken up from. */
@@ -79,7 +83,9 @@ export class LaneTakeover {
     const name = ownedConsumerName(this.#parts.group, this.#parts.layout.generation, lane, claim.epoch);
     const startSeq = this.#startSeq(claim, found);
     const inFlight =
-      claim.diedUnder === undefined || found === undefined ? [] : await this.#inFlight(lane, claim, found, startSeq);
+      claim.diedUnder === undefined || found === undefined
+        ? []
+        : await this.#inFlight(lane, claim, found, startSeq);
     return {
       consumer: { consumer: name, consumerEpoch: claim.epoch, startSeq },
       adopted: false,
@@ -117,6 +123,11 @@ export class LaneTakeover {
     await this.#deleteOthers(lane, consumer);
   }
 
+  /** Deletes the lane's consumers but the current one. */
+  sweep(lane: number, current: string): Promise<void> {
+    return this.#deleteOthers(lane, current);
+  }
+
   async #predecessor(lane: number, claim: ClaimRecord): Promise<LaneConsumerState | undefined> {
     const filter = laneFilter(this.#parts.layout, lane);
     const expected = { assignment: "owned", maxAckPending: undefined } as const;
@@ -130,7 +141,8 @@ export class LaneTakeover {
     names.sort((a, b) => (ownedConsumerEpoch(b) ?? 0) - (ownedConsumerEpoch(a) ?? 0));
     for (const name of names) {
       const found = await this.#parts.consumers.read(name, filter, expected);
-      if (found !== undefined && (found.incarnation === incarnation || found.incarnation === from)) return found;
+      if (found !== undefined && (found.incarnation === incarnation || found.incarnation === from))
+        return found;
     }
     return undefined;
   }
@@ -146,7 +158,12 @@ export class LaneTakeover {
   }
 
   /** The events delivered and not settled at a death, as far as can be told from outside. */
-  async #inFlight(lane: number, claim: ClaimRecord, found: LaneConsumerState, from: number): Promise<number[]> {
+  async #inFlight(
+    lane: number,
+    claim: ClaimRecord,
+    found: LaneConsumerState,
+    from: number,
+  ): Promise<number[]> {
     if (found.inFlight === 0) return [];
     const progress = new LaneProgress();
     progress.restore(claim.progress);
@@ -155,7 +172,10 @@ export class LaneTakeover {
     while (suspects.length < Math.min(found.inFlight, maxSuspects)) {
       const event = await this.#parts.stream.nextMatching(laneFilter(this.#parts.layout, lane), seq);
       if (event === undefined || event.seq > found.deliveredSeq) break;
-      const open = claim.progress === undefined || event.seq > claim.progress.top || claim.progress.open.includes(event.seq);
+      const open =
+        claim.progress === undefined ||
+        event.seq > claim.progress.top ||
+        claim.progress.open.includes(event.seq);
       if (open) suspects.push(event.seq);
       seq = event.seq + 1;
     }
@@ -206,7 +226,8 @@ export class LaneTakeover {
     const byLane = new Map<number, Set<string>>();
     for (const { name, lane, group: of } of await consumers.list()) {
       if (of !== group || lane === undefined) continue;
-      const known = name === laneConsumerName(group, layout.generation, lane) || ownedConsumerEpoch(name) !== undefined;
+      const known =
+        name === laneConsumerName(group, layout.generation, lane) || ownedConsumerEpoch(name) !== undefined;
       if (known) byLane.set(lane, (byLane.get(lane) ?? new Set()).add(name));
     }
     return byLane;

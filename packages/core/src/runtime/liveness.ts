@@ -2,13 +2,22 @@ import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Clock } from "./clock.js";
 import type { ConnectionPort } from "./connection-port.js";
 import type { Health } from "./health.js";
-import type { Proof } from "./lane-runner.js";
 import type { Notify } from "./notifier.js";
+import type { Proof } from "./shared-policy.js";
 
-/** Milliseconds between pings; a delivery's hold is short by at most this and a round trip. */
-const pingMs = 1_000;
+/** Milliseconds between pings, at most. */
+const longestPingMs = 1_000;
 const unresponsiveMs = 5_000;
 const blockedMs = 1_000;
+
+/**
+ * Milliseconds between pings. A delivery's hold is short by at most this and a round trip, so a short ackWait needs
+ * more of them: an event that finds no newer proof than its hold allows is let go as stale, and with pings about as far
+ * apart as redeliveries that could go on for ever.
+ */
+export function pingInterval(ackWaitMs: number): number {
+  return Math.min(longestPingMs, ackWaitMs / 8);
+}
 
 /**
  * Whether this process and its server still hear each other. Pings prove moments after which the server was heard;
@@ -20,6 +29,7 @@ export class Liveness {
   readonly #health: Health;
   readonly #notify: Notify;
   readonly #tickMs: number;
+  readonly #pingMs: number;
   #proof: Proof;
   #pingedAt: number | undefined;
   #tickedAt: number;
@@ -33,6 +43,7 @@ export class Liveness {
     health: Health,
     notify: Notify,
     tickMs: number,
+    pingMs: number,
     proof: Proof,
   ) {
     this.#connection = connection;
@@ -40,6 +51,7 @@ export class Liveness {
     this.#health = health;
     this.#notify = notify;
     this.#tickMs = tickMs;
+    this.#pingMs = pingMs;
     this.#proof = proof;
     this.#tickedAt = clock.now();
   }
@@ -66,7 +78,7 @@ export class Liveness {
     }
     if (!this.#connection.isConnected()) return;
     if (this.#pingedAt === undefined) {
-      if (now - this.#proof.at >= pingMs) this.#ping(now);
+      if (now - this.#proof.at >= this.#pingMs) this.#ping(now);
     } else if (now - this.#pingedAt >= unresponsiveMs && late < blockedMs) {
       const text = `the server has not answered a ping for ${Math.round(now - this.#pingedAt)} ms`;
       this.#health.fault("server", new LanekeeperError("SERVER_UNRESPONSIVE", text));

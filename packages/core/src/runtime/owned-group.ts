@@ -84,9 +84,16 @@ export class OwnedGroup {
         this.#record = found;
         return found;
       }
-      await bucket.write(key, formatGroup({ version: recordVersion, ...(await wish()) }), entry?.revision ?? 0);
+      await bucket.write(
+        key,
+        formatGroup({ version: recordVersion, ...(await wish()) }),
+        entry?.revision ?? 0,
+      );
     }
-    throw new LanekeeperError("REQUEST_TIMEOUT", `the record of group ${group} could not be written; try again`);
+    throw new LanekeeperError(
+      "REQUEST_TIMEOUT",
+      `the record of group ${group} could not be written; try again`,
+    );
   }
 
   /** Reads everything there is and joins. Resolves once this is a live member. */
@@ -99,7 +106,8 @@ export class OwnedGroup {
     const entries = await queue.addAll(keys.map((key) => () => bucket.read(key)));
     for (const entry of entries) if (entry !== undefined) this.seen(entry);
     for (let attempt = 0; !(await this.#member.join()); attempt++) {
-      if (attempt === 4) throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
+      if (attempt === 4)
+        throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
       this.#member.stop();
       this.#member = this.#newMember();
     }

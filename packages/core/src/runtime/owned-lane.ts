@@ -1,18 +1,18 @@
 import { type ClaimRecord, formatClaim, parseClaim } from "../domain/claim-record.js";
 import { cleared, recordDeath, suspectsOf } from "../domain/crash-suspects.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { Lease } from "../domain/lease.js";
 import { recordVersion } from "../domain/member-record.js";
 import { describeThrown } from "../domain/thrown.js";
 import type { BucketEntry, BucketPort } from "./bucket-port.js";
-import { Isolation, type SuspectTurns } from "./isolation.js";
-import type { LaneTakeover } from "./lane-takeover.js";
-import type { LaneRunner } from "./lane-runner.js";
-import { OwnedPolicy } from "./owned-policy.js";
 import type { Clock } from "./clock.js";
-import type { LaneFeed } from "./lane-feed-port.js";
-import type { Lease } from "../domain/lease.js";
-import type { Notify } from "./notifier.js";
 import type { Health } from "./health.js";
+import { Isolation, type SuspectTurns } from "./isolation.js";
+import type { LaneFeed } from "./lane-feed-port.js";
+import type { LaneRunner } from "./lane-runner.js";
+import type { LaneTakeover } from "./lane-takeover.js";
+import type { Notify } from "./notifier.js";
+import { OwnedPolicy } from "./owned-policy.js";
 
 /** What the lanes of one owned worker share. */
 export interface OwnedHost {
@@ -100,17 +100,17 @@ export class OwnedLane {
   }
 
   /** The lane is to be this worker's. `deadOwner`: whose claim it takes over. */
-  want(known: BucketEntry | undefined, deadOwner: string | undefined): void {
+  want(deadOwner: string | undefined): void {
     this.#wanted = true;
     this.#deadOwner = deadOwner;
-    this.#step(known);
+    this.#step();
   }
 
   /** The lane is to be given back: to `member`, or to anybody. Resolves when it is. */
   async giveBack(member: string | undefined): Promise<void> {
     this.#wanted = false;
     this.#givenTo = member;
-    this.#step(undefined);
+    this.#step();
     while (this.#steps !== undefined) await this.#steps;
   }
 
@@ -119,7 +119,7 @@ export class OwnedLane {
     if (this.#claim === undefined || this.#broken) return;
     this.#broken = true;
     this.policy.end();
-    this.#step(undefined);
+    this.#step();
   }
 
   /** The lease is over, or the claim another's: what runs is aborted, and nothing is sent any more. */
@@ -141,13 +141,14 @@ export class OwnedLane {
 
   /** The lease holds again: goes on where it stopped, if the claim is still ours. */
   resume(): void {
-    this.#step(undefined);
+    this.#step();
   }
 
   /** Another revision of the claim was seen: not ours any more unless it carries our nonce. */
   observed(entry: BucketEntry): void {
     const { memberId } = this.#host;
-    if (this.#claim === undefined || entry.revision <= this.#claim.revision || this.#steps !== undefined) return;
+    if (this.#claim === undefined || entry.revision <= this.#claim.revision || this.#steps !== undefined)
+      return;
     const record = entry.value === undefined ? undefined : parseClaim(entry.value);
     const mine = record !== undefined && record !== "newer" && record.owner === memberId();
     if (!mine || record.nonce !== this.#claim.record.nonce) this.fence(true);
@@ -161,7 +162,12 @@ export class OwnedLane {
     const progress = this.policy.memory.record();
     const text = JSON.stringify(progress?.open);
     // Without gaps the consumer's own ack floor tells as much.
-    if (progress === undefined || text === this.#saved || (progress.open.length < 2 && this.#saved.length <= 2)) return;
+    if (
+      progress === undefined ||
+      text === this.#saved ||
+      (progress.open.length < 2 && this.#saved.length <= 2)
+    )
+      return;
     this.#saved = text;
     this.#steps = this.#update({ progress }).then(
       () => this.#stepsEnded(),
@@ -178,15 +184,15 @@ export class OwnedLane {
     return `lane ${this.lane}`;
   }
 
-  #step(known: BucketEntry | undefined): void {
+  #step(): void {
     if (this.#steps !== undefined || this.#ended) return;
     if (!this.#hasWork()) return;
-    this.#steps = this.#run(known).then(() => this.#stepsEnded());
+    this.#steps = this.#run().then(() => this.#stepsEnded());
   }
 
   #stepsEnded(): void {
     this.#steps = undefined;
-    this.#step(undefined);
+    this.#step();
   }
 
   #hasWork(): boolean {
@@ -195,12 +201,12 @@ export class OwnedLane {
     return !this.#wanted || this.#broken || this.#phase !== "running";
   }
 
-  async #run(known: BucketEntry | undefined): Promise<void> {
+  async #run(): Promise<void> {
     try {
       if (this.#claim === undefined) {
         this.#phase = "claiming";
         this.#renewing = false;
-        await this.#takeClaim(known);
+        await this.#takeClaim();
       } else if (!this.#wanted) {
         this.#phase = "releasing";
         await this.#release();
@@ -219,11 +225,16 @@ export class OwnedLane {
   }
 
   /** Compare-and-set of the lane's record to our name. Losing it is no failure: somebody else was faster. */
-  async #takeClaim(known: BucketEntry | undefined): Promise<void> {
-    const { host, previous, revision } = await this.#previous(known);
+  async #takeClaim(): Promise<void> {
+    const { host, previous, revision } = await this.#previous();
     this.#wanted = false;
     if (previous === "newer" || this.#lapsed()) return;
-    if (previous?.owner !== undefined && previous.owner !== this.#deadOwner && previous.owner !== host.memberId()) return;
+    if (
+      previous?.owner !== undefined &&
+      previous.owner !== this.#deadOwner &&
+      previous.owner !== host.memberId()
+    )
+      return;
     const claim = await this.#writeClaim(previous, revision, this.#deadOwner);
     if (claim === undefined) return;
     this.#claim = claim;
@@ -232,25 +243,29 @@ export class OwnedLane {
 
   /** A new claim of our own lane: another epoch, and with it another consumer. */
   async #renewClaim(): Promise<void> {
-    const { previous, revision, host } = await this.#previous(undefined);
+    const { previous, revision, host } = await this.#previous();
     const current = this.#claim;
     if (current === undefined) return;
     const mine = previous !== undefined && previous !== "newer" && previous.owner === host.memberId();
     if (!mine || previous.nonce !== current.record.nonce) return this.fence(true);
     const progress = this.policy.memory.record();
     const { cleanAt: _, ...kept } = previous;
-    const claim = await this.#writeClaim(progress === undefined ? kept : { ...kept, progress }, revision, undefined);
+    const claim = await this.#writeClaim(
+      progress === undefined ? kept : { ...kept, progress },
+      revision,
+      undefined,
+    );
     if (claim === undefined) this.fence(true);
     else this.#claim = claim;
   }
 
-  async #previous(known: BucketEntry | undefined): Promise<{
+  async #previous(): Promise<{
     previous: ClaimRecord | "newer" | undefined;
     revision: number;
     host: OwnedHost;
   }> {
     const host = this.#host;
-    const entry = known ?? (await host.bucket.read(this.#key));
+    const entry = await host.bucket.read(this.#key);
     if (entry !== undefined) host.seen(entry);
     const record = entry?.value === undefined ? undefined : parseClaim(entry.value);
     // Of another life of stream or group: it says nothing about this one.
@@ -285,10 +300,15 @@ export class OwnedLane {
       const entry = await host.bucket.read(this.#key);
       if (entry !== undefined) host.seen(entry);
       const found = entry?.value === undefined ? undefined : parseClaim(entry.value);
-      if (entry === undefined || found === undefined || found === "newer" || found.nonce !== nonce) return undefined;
+      if (entry === undefined || found === undefined || found === "newer" || found.nonce !== nonce)
+        return undefined;
       revision = entry.revision;
     }
-    const newest = Math.max(previous?.epoch ?? 0, previous?.consumerEpoch ?? 0, await host.takeover.newestEpoch(this.lane));
+    const newest = Math.max(
+      previous?.epoch ?? 0,
+      previous?.consumerEpoch ?? 0,
+      await host.takeover.newestEpoch(this.lane),
+    );
     return { record: { ...record, epoch: Math.max(revision, newest + 1) }, revision };
   }
 
@@ -310,7 +330,12 @@ export class OwnedLane {
     const poison = [...new Set([...(before.poison ?? []), ...convicted])];
     const { diedUnder: _, testing: __, cleanAt: ___, ...rest } = before;
     const judged = convicted.reduce((left, seq) => cleared(left, seq), deaths);
-    const next: ClaimRecord = { ...rest, ...base.consumer, deaths: judged, ...(poison.length > 0 ? { poison } : {}) };
+    const next: ClaimRecord = {
+      ...rest,
+      ...base.consumer,
+      deaths: judged,
+      ...(poison.length > 0 ? { poison } : {}),
+    };
     await host.takeover.prepare(this.lane, next, base, (record) => this.#update(record, true));
     if (this.#claim === undefined || this.#lapsed() || this.#ended) return;
     const { record } = this.#claim;
@@ -329,7 +354,11 @@ export class OwnedLane {
     host.feed.add(base.consumer.consumer);
     this.#phase = "running";
     host.health.clear(this.#cause);
-    host.notify({ type: this.#renewing ? "rewound" : "lane-claimed", lane: this.lane, seq: base.consumer.startSeq });
+    host.notify({
+      type: this.#renewing ? "rewound" : "lane-claimed",
+      lane: this.lane,
+      seq: base.consumer.startSeq,
+    });
   }
 
   /** Ends pulls, finishes what runs, confirms acks, and gives the claim back: clean when nothing is pending. */
@@ -433,5 +462,13 @@ export class OwnedLane {
 }
 
 function emptyClaim(incarnation: string): ClaimRecord {
-  return { version: recordVersion, incarnation, nonce: "", epoch: 0, consumerEpoch: 0, startSeq: 0, deaths: [] };
+  return {
+    version: recordVersion,
+    incarnation,
+    nonce: "",
+    epoch: 0,
+    consumerEpoch: 0,
+    startSeq: 0,
+    deaths: [],
+  };
 }

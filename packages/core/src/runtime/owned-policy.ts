@@ -36,7 +36,13 @@ export class OwnedPolicy implements LanePolicy {
   }
 
   /** A new run begins, after the `deliveries`-th delivery of this consumer. */
-  begin(of: { consumer: string; epoch: number; deliveries: number; ackWaitMs: number; poison: readonly number[] }): void {
+  begin(of: {
+    consumer: string;
+    epoch: number;
+    deliveries: number;
+    ackWaitMs: number;
+    poison: readonly number[];
+  }): void {
     this.#consumer = of.consumer;
     this.#epoch = of.epoch;
     this.#run = new DeliveryRun(of.deliveries);
@@ -51,6 +57,10 @@ export class OwnedPolicy implements LanePolicy {
 
   newHold(): EventHold {
     return new OwnedHold(this.#lease, this.#clock.now(), this.#workingMs);
+  }
+
+  lapseText(seq: number): string {
+    return `the lane's claim was lost, or could not be kept alive, while event ${seq} was handled; another worker may have it`;
   }
 
   fenceToken(): number {

@@ -1,3 +1,5 @@
+import type { LanekeeperError } from "../domain/lanekeeper-error.js";
+
 /** One attempt's worth of an event, encoded once and kept until the outcome is known. */
 export interface PublishMessage {
   readonly subject: string;
@@ -19,6 +21,8 @@ export interface PublishHeaders {
 export interface PublishListener {
   answered(token: number, data: Uint8Array): void;
   noResponders(token: number): void;
+  /** The client refused to write this attempt; CONNECTION_CLOSED when the connection is closed or draining. */
+  notSent(token: number, error: LanekeeperError): void;
   /** The server refuses this connection the reply subscription: no answer will ever come. */
   inboxDenied(error: Error): void;
 }
@@ -38,7 +42,7 @@ export interface PublishPort {
   /** @throws LanekeeperError CONNECTION_CLOSED */
   listen(listener: PublishListener): void;
   encodeHeaders(headers: PublishHeaders): Uint8Array;
-  /** @throws LanekeeperError CONNECTION_CLOSED; anything else: the client refuses this message. */
+  /** Soon, in the order of the calls. */
   send(message: PublishMessage, token: number): void;
   /**
    * The subjects as which probes come out of the server's mappings, in order; undefined for one that was not seen.

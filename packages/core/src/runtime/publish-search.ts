@@ -5,12 +5,15 @@ import type { StreamPort } from "./stream-port.js";
 /**
  * Looks whether an event is stored. With an expected last sequence it can only be the key's first event after that
  * sequence; without, what is asked is whether it is the key's newest. Never rejects.
+ *
+ * @param filter the subjects of all events of its key
  */
 export async function searchEvent(
   stream: StreamPort,
-  event: { filter: string; id: string; expectLastSeq: number | undefined },
+  event: { id: string; expectLastSeq: number | undefined },
+  filter: string,
 ): Promise<EventSight> {
-  const { filter, id, expectLastSeq } = event;
+  const { id, expectLastSeq } = event;
   try {
     const found =
       expectLastSeq === undefined

@@ -1,4 +1,4 @@
-import { laneRoot } from "@lanekeeper/partitioner";
+import type { Route } from "@lanekeeper/partitioner";
 import type { OutgoingEvent, PublishReceipt } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { show } from "../domain/option-faults.js";
@@ -46,7 +46,10 @@ export interface LanePublisher<E extends object> extends AsyncDisposable {
   ready(): Promise<void>;
   /** Resolves when every call of `publish()` so far is settled, either way; at the latest after `timeoutMs`. */
   flush(): Promise<void>;
-  /** Refuses new events with CLOSED, waits for the pending ones as `flush()`, and lets go of the subscription. */
+  /**
+   * Refuses new events with CLOSED, waits for the pending ones as `flush()`, and lets go of the subscription. Idempotent;
+   * concurrent callers share it. What had timed out before stays unknown: nothing more is sent for it.
+   */
   close(): Promise<void>;
 }
 
@@ -68,9 +71,7 @@ interface Job extends PublishJob, PublishMessage {
   /** Counts accepted calls. */
   readonly number: number;
   readonly id: string;
-  readonly lane: number;
-  /** All events of the key. */
-  readonly filter: string;
+  readonly route: Route;
   readonly expectLastSeq: number | undefined;
   readonly resolve: (receipt: PublishReceipt) => void;
   readonly reject: (error: LanekeeperError) => void;
@@ -141,19 +142,12 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 
   // ── what the queue does ───────────────────────────────────────────────────────────────────────────────────────
 
-  send(job: Job, token: number): LanekeeperError | undefined {
-    try {
-      this.#port.send(job, token);
-      return undefined;
-    } catch (error) {
-      return LanekeeperError.is(error)
-        ? error
-        : new LanekeeperError("PUBLISH_REJECTED", String(error), { cause: error });
-    }
+  send(job: Job, token: number): void {
+    this.#port.send(job, token);
   }
 
   resolve(job: Job, seq: number, duplicate: boolean): void {
-    job.resolve({ lane: job.lane, seq, duplicate });
+    job.resolve({ lane: job.route.lane, seq, duplicate });
     this.#waiters.onSettled(job.number);
   }
 
@@ -163,7 +157,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   }
 
   lookForEvent(publish: PendingPublish<Job>): void {
-    void searchEvent(this.#context.streamPort, publish.job).then((sight) => {
+    void searchEvent(this.#context.streamPort, publish.job, allOfKey(publish.job.route)).then((sight) => {
       this.#queue.eventSeen(publish, sight, this.#now());
       this.#waiters.onRoom();
     });
@@ -196,6 +190,12 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 
   noResponders(token: number): void {
     this.#queue.noResponders(token, this.#now());
+    this.#waiters.onRoom();
+  }
+
+  notSent(token: number, error: LanekeeperError): void {
+    if (error.code === "CONNECTION_CLOSED") this.#stop(error);
+    else this.#queue.refused(token, { type: "refused", error }, this.#now());
     this.#waiters.onRoom();
   }
 
@@ -315,16 +315,15 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
     }
     const { key, type, expectLastSeq } = event;
     const subject = this.#subjects.subject(event);
-    const { lane, token } = this.#subjects.route(key);
+    const route = this.#subjects.route(key);
     const number = this.#waiters.accepted + 1;
     let id = event.id;
     if (id === undefined) id = `${this.#port.idPrefix}.${number.toString(36)}`;
     else checkId(id);
-    const filter = `${laneRoot(this.#context.layout)}.${lane}.${token}.>`;
     const fields: { -readonly [name in keyof PublishHeaders]: PublishHeaders[name] } = { id };
     if (expectLastSeq !== undefined) {
       this.#checkExpectation(expectLastSeq);
-      fields.expect = { lastSeq: expectLastSeq, filter };
+      fields.expect = { lastSeq: expectLastSeq, filter: allOfKey(route) };
     }
     if (event.headers !== undefined) fields.lines = headerLines(event.headers);
     const headers = this.#port.encodeHeaders(fields);
@@ -339,8 +338,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
       payload,
       number,
       id,
-      lane,
-      filter,
+      route,
       expectLastSeq,
       resolve,
       reject,
@@ -417,3 +415,8 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 }
 
 const mappingCheckMs = 1_000;
+
+/** The subjects of all events of a key. */
+function allOfKey(route: Route): string {
+  return `${route.subjectPrefix}>`;
+}

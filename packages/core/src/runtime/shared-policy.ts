@@ -32,6 +32,10 @@ export class SharedPolicy implements LanePolicy {
     return new Hold(this.#rules, at, wall);
   }
 
+  lapseText(seq: number): string {
+    return `the hold of event ${seq} was not confirmed in time; the server may have given it to another worker`;
+  }
+
   fenceToken({ seq, deliveries }: { seq: number; deliveries: number }): number {
     return sharedFenceToken(seq, deliveries);
   }

@@ -1,0 +1,369 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { describe, expect, test } from "vitest";
+import { RetryableError, TerminalError } from "../domain/handler-errors.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { LaneScene } from "./lane-host.test-support.js";
+
+describe("handling", () => {
+  test("an event is handled, then acked; the next one of its key starts after", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    scene.deliver(2);
+    await scene.settle();
+    expect(scene.runs.map(({ seq }) => seq)).toEqual([1]);
+    expect(scene.feed.sent).toEqual([]);
+    await scene.end();
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+    expect(scene.runs.map(({ seq }) => seq)).toEqual([1, 2]);
+  });
+
+  test("R23: a failing event is retried after its delay, before its successor, and told", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    scene.deliver(2);
+    await scene.settle();
+    await scene.fail(new Error("down"));
+    expect(scene.told).toMatchObject([
+      { type: "retry", seq: 1, key: "k", error: { code: "HANDLER_FAILED" } },
+    ]);
+    await scene.clock.advance(199);
+    expect(scene.runs).toHaveLength(1);
+    await scene.clock.advance(1);
+    expect(scene.last()).toMatchObject({ seq: 1, attempt: 2 });
+    await scene.end();
+    expect(scene.last().seq).toBe(2);
+  });
+
+  test("a TerminalError drops the event where told so, with the code as the reason", async () => {
+    const scene = new LaneScene({ onExhausted: "drop" });
+    scene.deliver(1);
+    await scene.settle();
+    await scene.fail(new TerminalError("never"));
+    expect(scene.feed.sent).toEqual(["drop 1 TERMINAL"]);
+    expect(scene.told).toMatchObject([{ type: "dropped", key: "k", seq: 1, error: { code: "TERMINAL" } }]);
+  });
+
+  test("onExhausted block is told once, names the key, and stays visible while it is tried on", async () => {
+    const scene = new LaneScene({ retry: { attempts: 1, initialDelayMs: 10, maxDelayMs: 10, jitter: 0 } });
+    scene.deliver(1);
+    await scene.settle();
+    await scene.fail("x");
+    await scene.clock.advance(10);
+    await scene.fail("x");
+    expect(scene.types()).toEqual(["blocked", "retry"]);
+    expect(scene.runner.stuck()).toEqual([{ seq: 1, key: "k", misrouted: false }]);
+  });
+
+  test("a RetryableError that names an absurd time waits a day; it does not make a hot loop", async () => {
+    const scene = new LaneScene();
+    scene.feed.confirms = true;
+    scene.deliver(1);
+    await scene.settle();
+    await scene.fail(new RetryableError("later", { retryAfterMs: Number.MAX_SAFE_INTEGER }));
+    await scene.clock.advance(86_399_999);
+    expect(scene.runs).toHaveLength(1);
+  });
+
+  test("an event of a foreign publisher is told, kept alive and not handled; removed, it is lost and the lane free", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1, "k", { subject: "orders.0.%41.t" });
+    await scene.settle();
+    expect(scene.told).toMatchObject([{ type: "misrouted", seq: 1, error: { code: "MISROUTED" } }]);
+    await scene.clock.advance(2_500);
+    scene.tick();
+    expect(scene.feed.sent).toEqual(["working 1"]);
+    scene.runner.gone(1);
+    expect(scene.types()).toEqual(["misrouted", "lost"]);
+    expect(scene.feed.sent).toEqual(["working 1", "ack 1"]);
+    expect(scene.runs).toEqual([]);
+  });
+});
+
+describe("slots", () => {
+  test("an event waits for a slot; waiting for a retry holds none", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.deliver(1, "a");
+    scene.deliver(2, "b");
+    await scene.settle();
+    expect(scene.runs).toHaveLength(1);
+    await scene.fail("down");
+    expect(scene.last().key).toBe("b");
+    expect(scene.slots.used).toBe(1);
+    await scene.end();
+    expect(scene.slots.used).toBe(0);
+  });
+
+  test("O6: a hold that lapsed while the event waited for its slot: no handler starts, the slot goes on", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.deliver(1, "a");
+    scene.deliver(2, "b");
+    await scene.settle();
+    scene.clock.freeze(60_000);
+    await scene.end();
+    expect(scene.runs).toHaveLength(1);
+    expect(scene.feed.sent).toEqual([]);
+    expect(scene.slots.used).toBe(0);
+    expect(scene.runner.inFlight).toBe(0);
+  });
+});
+
+describe("holds (O6)", () => {
+  test("R16: a long handler's event is kept alive, well inside ackWait", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    for (let second = 0; second < 30; second++) {
+      await scene.clock.advance(1_000);
+      scene.tick();
+    }
+    expect(scene.feed.sent.length).toBeGreaterThanOrEqual(10);
+    await scene.end();
+    expect(scene.feed.sent.at(-1)).toBe("ack 1");
+    expect(scene.told).toEqual([]);
+  });
+
+  test("unconfirmed for ackWait less the margin: the handler is fenced and nothing is sent for it any more", async () => {
+    const scene = new LaneScene();
+    scene.feed.confirms = false;
+    scene.deliver(1);
+    await scene.settle();
+    await scene.clock.advance(8_499);
+    scene.tick();
+    expect(scene.last().signal.aborted).toBe(false);
+    await scene.clock.advance(1);
+    scene.tick();
+    expect(scene.last().signal.reason).toMatchObject({ code: "FENCED" });
+    expect(scene.types()).toEqual(["fenced", "overlap-possible"]);
+    const before = scene.feed.sent.length;
+    await scene.end();
+    expect(scene.feed.sent).toHaveLength(before);
+  });
+
+  test("R18: after a freeze the handler's end comes before any tick: no ack is sent", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.clock.freeze(20_000);
+    await scene.end();
+    expect(scene.feed.sent).toEqual([]);
+    expect(scene.runner.inFlight).toBe(0);
+  });
+
+  test("a suspended machine, whose monotonic clock stood still, is fenced by the wall clock", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.clock.suspend(20_000);
+    scene.tick();
+    expect(scene.last().signal.aborted).toBe(true);
+  });
+
+  test("a delivery that was long on its way is left to come again", async () => {
+    const scene = new LaneScene();
+    scene.proof();
+    scene.pinged = false;
+    scene.clock.freeze(9_000);
+    scene.deliver(1);
+    await scene.settle();
+    expect(scene.runs).toEqual([]);
+    expect(scene.types()).toEqual(["fenced"]);
+  });
+
+  test("O2: the redelivery of a fenced event waits until its old handler has ended", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.clock.freeze(20_000);
+    scene.tick();
+    scene.deliver(1, "k", { deliveries: 2 });
+    await scene.settle();
+    expect(scene.runs).toHaveLength(1);
+    await scene.end(scene.runs[0]);
+    expect(scene.last()).toMatchObject({ seq: 1, attempt: 2 });
+    expect(scene.last().token).toBeGreaterThan(scene.runs[0]?.token as number);
+  });
+
+  test("O6: data that took longer to check than the hold lasts: the handler is not called", async () => {
+    const checks: (() => void)[] = [];
+    const schema = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: (value: unknown) =>
+          new Promise<{ value: unknown }>((resolve) => checks.push(() => resolve({ value }))),
+      },
+    } as StandardSchemaV1<unknown, unknown>;
+    const scene = new LaneScene({ schema });
+    scene.deliver(1);
+    await scene.settle();
+    scene.clock.freeze(20_000);
+    checks[0]?.();
+    await scene.settle();
+    expect(scene.runs).toEqual([]);
+    expect(scene.feed.sent).toEqual([]);
+    expect(scene.slots.used).toBe(0);
+    scene.deliver(1, "k", { deliveries: 2 });
+    checks[1]?.();
+    await scene.settle();
+    expect(scene.runs).toHaveLength(1);
+  });
+
+  test("a fenced handler that ignores its signal holds its key visibly", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.clock.freeze(20_000);
+    scene.tick();
+    await scene.clock.advance(1_000);
+    scene.tick();
+    scene.tick();
+    expect(scene.types()).toEqual(["fenced", "overlap-possible", "handler-stuck"]);
+    expect(scene.told.at(-1)).toMatchObject({ key: "k", seq: 1, error: { code: "HANDLER_STUCK" } });
+  });
+});
+
+describe("what was settled", () => {
+  test("comes again: acked again, not run again", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    await scene.end();
+    scene.deliver(1, "k", { deliveries: 2 });
+    await scene.settle();
+    expect(scene.feed.sent).toEqual(["ack 1", "ack 1"]);
+    expect(scene.runs).toHaveLength(1);
+  });
+
+  test("is answered again after a reconnect, because the answer may have been lost, as long as the event is ours", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.feed.connected = false;
+    await scene.end();
+    scene.feed.connected = true;
+    scene.runner.reconnected();
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+    scene.clock.freeze(20_000);
+    scene.runner.reconnected();
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+  });
+
+  test("settledBelow: what a delivery proves, and one more once it is settled", async () => {
+    const scene = new LaneScene();
+    expect(scene.runner.settledBelow).toBe(0);
+    scene.deliver(7);
+    await scene.settle();
+    expect(scene.runner.settledBelow).toBe(7);
+    await scene.end();
+    expect(scene.runner.settledBelow).toBe(8);
+    scene.runner.reset(false);
+    expect(scene.runner.settledBelow).toBe(8);
+    scene.runner.reset(true);
+    expect(scene.runner.settledBelow).toBe(0);
+  });
+
+  test("a reset takes events in hand away: their handlers are fenced and their ends send nothing", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.runner.reset(false);
+    expect(scene.last().signal.reason).toMatchObject({ code: "FENCED" });
+    await scene.end();
+    scene.runner.reconnected();
+    expect(scene.feed.sent).toEqual([]);
+  });
+
+  test("O3: an event said to be gone while it is tried again is acked by its handler's end all the same", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.runner.gone(1);
+    await scene.end();
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+  });
+});
+
+describe("closing", () => {
+  test("O3: answers are kept back while pulls are open and go out, confirmed, when they have ended", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.draining = true;
+    await scene.end();
+    expect(scene.feed.sent).toEqual([]);
+    scene.draining = false;
+    scene.finishing = true;
+    scene.runner.close();
+    expect(scene.feed.sent).toEqual(["ack 1 confirmed"]);
+    expect(await Promise.all(scene.acks)).toEqual([true]);
+  });
+
+  test("answers kept back for a consumer that is gone are not sent to its successor", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.draining = true;
+    await scene.end();
+    scene.runner.reset(true);
+    scene.draining = false;
+    scene.runner.close();
+    expect(scene.feed.sent).toEqual([]);
+  });
+
+  test("R36: what runs is finished and acked, what waits is given back at once", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.deliver(1, "runs");
+    scene.deliver(2, "waits for a slot");
+    await scene.settle();
+    scene.finishing = true;
+    scene.runner.close();
+    expect(scene.feed.sent).toEqual(["release 2 after 0"]);
+    await scene.end();
+    expect(scene.feed.sent).toEqual(["release 2 after 0", "ack 1 confirmed"]);
+    expect(scene.runs).toHaveLength(1);
+    expect(scene.runner.running).toBe(0);
+    expect(scene.slots.used).toBe(0);
+  });
+
+  test("an event that lapsed while it waited for a slot does not trip the closing", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.feed.confirms = false;
+    scene.deliver(1, "runs");
+    scene.deliver(2, "waits");
+    await scene.settle();
+    scene.clock.freeze(20_000);
+    scene.tick();
+    scene.runner.close();
+    await scene.end();
+    expect(scene.slots.used).toBe(0);
+    expect(scene.feed.sent).toEqual([]);
+  });
+
+  test("a handler that fails meanwhile gives its event back with the delay of its retry", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.runner.close();
+    await scene.fail(new LanekeeperError("FENCED", "whatever is thrown"));
+    expect(scene.feed.sent).toEqual(["release 1 after 200"]);
+  });
+
+  test("when the grace ends, signals are aborted with CLOSING", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.runner.close();
+    scene.runner.abortRuns("CLOSING", "the grace is over");
+    expect(scene.last().signal.reason).toMatchObject({ code: "CLOSING", message: "the grace is over" });
+  });
+
+  test("stop() leaves no timer behind", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    await scene.fail("down");
+    expect(scene.clock.timers).toBe(1);
+    scene.runner.stop();
+    expect(scene.clock.timers).toBe(0);
+  });
+});

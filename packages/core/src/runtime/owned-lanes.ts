@@ -1,0 +1,285 @@
+import { bucketKeys } from "../domain/bucket-keys.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { Lease, LeaseRules } from "../domain/lease.js";
+import type { PullTrouble } from "../domain/pull-state.js";
+import { describeThrown } from "../domain/thrown.js";
+import type { BucketEntry, BucketPort } from "./bucket-port.js";
+import type { Timer } from "./clock.js";
+import type { GroupConsumers } from "./group-consumers.js";
+import { SuspectTurns } from "./isolation.js";
+import type { LaneConsumerPort } from "./lane-consumer-port.js";
+import { LaneRunner } from "./lane-runner.js";
+import type { LaneSet, WorkerHost } from "./lane-set.js";
+import { LaneTakeover } from "./lane-takeover.js";
+import type { LanesContext } from "./lanes-context.js";
+import { OwnedGroup } from "./owned-group.js";
+import { OwnedLane } from "./owned-lane.js";
+import { groupWish, refuseSharedWorkers } from "./owned-start.js";
+import type { StreamSnapshot } from "./stream-port.js";
+
+export interface OwnedLanesParts {
+  readonly context: LanesContext;
+  readonly consumers: GroupConsumers;
+  readonly consumerPort: LaneConsumerPort;
+  readonly bucket: BucketPort;
+  readonly rules: LeaseRules;
+  readonly snapshot: StreamSnapshot;
+  readonly newId: () => string;
+}
+
+/** Lanes taken up or given back, at once. */
+const stepsAtOnce = 16;
+/** Changes of the group are looked at together. */
+const planMs = 20;
+const sweepMs = 60_000;
+const drainMs = 2_000;
+
+/** The lanes this worker owns: claims those that are its share, gives back those that are another's. */
+export class OwnedLanes implements LaneSet {
+  readonly runners: readonly LaneRunner[];
+  readonly #parts: OwnedLanesParts;
+  readonly #host: WorkerHost;
+  readonly #group: OwnedGroup;
+  readonly #lanes: readonly OwnedLane[];
+  readonly #takeover: LaneTakeover;
+  readonly #givingBack = new Set<number>();
+  #created: string;
+  #planTimer: Timer | undefined;
+  #fenced = false;
+  #startingOver = false;
+  #closing = false;
+  #ended = false;
+  #sweptAt: number;
+
+  constructor(parts: OwnedLanesParts, host: WorkerHost) {
+    this.#parts = parts;
+    this.#host = host;
+    const { context, bucket, rules, snapshot, newId, consumerPort } = parts;
+    const { layout, clock } = context;
+    const { options } = host;
+    this.#created = snapshot.created;
+    this.#sweptAt = clock.now();
+    this.#group = new OwnedGroup({
+      group: options.group,
+      generation: layout.generation,
+      lanes: layout.lanes,
+      workerName: options.name,
+      rules,
+      bucket,
+      clock,
+      newId,
+      observer: {
+        changed: () => this.#planSoon(),
+        claimSeen: (lane, entry) => this.#lanes[lane]?.observed(entry),
+        beaten: () => this.#beaten(),
+        deposed: () => this.#deposed(),
+      },
+    });
+    this.#takeover = new LaneTakeover({
+      layout,
+      group: options.group,
+      consumers: consumerPort,
+      stream: context.streamPort,
+      ackWaitMs: options.ackWaitMs,
+      maxAckPending: options.maxAckPending,
+      retention: snapshot.retention,
+      current: () => ({ ...this.#group.record, from: this.#group.record.from }),
+    });
+    const shared = {
+      clock,
+      bucket,
+      feed: host.feed,
+      takeover: this.#takeover,
+      turns: new SuspectTurns(),
+      notify: host.notify,
+      health: host.health,
+      newNonce: newId,
+      drainMs,
+      memberId: () => this.#group.memberId,
+      lease: (): Lease => this.#group.lease,
+      incarnation: () => this.#group.record.incarnation,
+      frozenMembers: () => this.#group.view.frozen(),
+      seen: (entry: BucketEntry) => this.#group.seen(entry),
+    };
+    this.#lanes = Array.from({ length: layout.lanes }, (_, lane) => {
+      return new OwnedLane(lane, bucketKeys.lane(options.group, layout.generation, lane), shared);
+    });
+    this.runners = this.#lanes.map((lane) => {
+      const runner = new LaneRunner(lane.lane, lane.policy, host);
+      lane.attach(runner);
+      return runner;
+    });
+  }
+
+  /** Resolves once this worker is a live member of its group. */
+  async join(): Promise<void> {
+    const { context, consumerPort } = this.#parts;
+    const { options } = this.#host;
+    await refuseSharedWorkers(consumerPort, options.group);
+    await this.#agree(this.#parts.snapshot);
+    await this.#group.join();
+    this.#planSoon();
+    void context.watch.look();
+  }
+
+  runnerOf(consumer: string): LaneRunner | undefined {
+    const lane = /-g\d+-(\d+)(?:-e\d+)?$/.exec(consumer)?.[1];
+    return lane === undefined ? undefined : this.runners[Number(lane)];
+  }
+
+  lanes(): number[] {
+    return this.#lanes.flatMap((lane) => (lane.running ? [lane.lane] : []));
+  }
+
+  incarnation(): string {
+    return this.#group.record.incarnation;
+  }
+
+  /** Whatever the trouble is, deliveries may be lost: the lane is rewound, which looks at claim and consumer (O5). */
+  trouble(runner: LaneRunner, kind: PullTrouble, text: string): void {
+    if (kind === "refused") {
+      const where = `lane ${runner.lane} (consumer ${runner.consumer})`;
+      const error = new LanekeeperError("API_ERROR", `${where}: pull requests are refused: ${text}`);
+      this.#host.health.fault(runner.consumer, error, 3_000);
+      return;
+    }
+    this.#host.health.clear(runner.consumer);
+    this.#lanes[runner.lane]?.breakRun();
+  }
+
+  reconnected(): void {
+    for (const lane of this.#lanes) lane.breakRun();
+  }
+
+  streamSeen(snapshot: StreamSnapshot): void {
+    if (snapshot.created === this.#created || this.#startingOver) return;
+    this.#startingOver = true;
+    void this.#startOver(snapshot).finally(() => {
+      this.#startingOver = false;
+    });
+  }
+
+  tick(now: number, wall: number): void {
+    if (this.#group.lease.lapsed(now, wall)) this.#fence();
+    for (const lane of this.#lanes) lane.tick(now);
+    if (now - this.#sweptAt >= sweepMs) {
+      this.#sweptAt = now;
+      void this.#sweep();
+    }
+  }
+
+  async giveBack(): Promise<void> {
+    this.#closing = true;
+    this.#planTimer?.stop();
+    await this.#group.leave().catch(() => {});
+    await Promise.all(this.#lanes.map((lane) => lane.giveBack(undefined)));
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    this.#planTimer?.stop();
+    for (const lane of this.#lanes) lane.stop();
+    // A lane whose handler still runs is left to lapse, never released: so the member has to be found dead.
+    await this.#group.end(this.#lanes.every((lane) => !lane.held));
+  }
+
+  async #agree(snapshot: StreamSnapshot): Promise<void> {
+    const { consumerPort, consumers, newId } = this.#parts;
+    const { options } = this.#host;
+    const wish = () => groupWish(consumerPort, consumers, options, snapshot, newId);
+    await this.#group.agree(wish, snapshot.created);
+  }
+
+  #planSoon(): void {
+    if (this.#planTimer !== undefined || this.#ended) return;
+    this.#planTimer = this.#host.clock.after(planMs, () => {
+      this.#planTimer = undefined;
+      this.#plan();
+    });
+  }
+
+  #plan(): void {
+    if (this.#closing || this.#ended || this.#startingOver) return;
+    const { clock } = this.#host;
+    const now = clock.now();
+    if (this.#group.lease.lapsed(now, clock.wall())) return;
+    const { view, memberId, record } = this.#group;
+    const { claim, giveBack } = view.plan(memberId, record.incarnation, now);
+    let steps = this.#lanes.filter((lane) => lane.busy).length;
+    for (const { lane, deadOwner } of claim) {
+      const owned = this.#lanes[lane];
+      if (owned === undefined || owned.held || owned.busy || steps >= stepsAtOnce) continue;
+      steps++;
+      owned.want(deadOwner);
+    }
+    for (const { lane, to } of giveBack) {
+      const owned = this.#lanes[lane];
+      if (owned === undefined || !owned.held || this.#givingBack.has(lane)) continue;
+      this.#givingBack.add(lane);
+      void owned.giveBack(to).finally(() => {
+        this.#givingBack.delete(lane);
+        this.#planSoon();
+      });
+    }
+  }
+
+  #fence(): void {
+    if (this.#fenced) return;
+    this.#fenced = true;
+    const text = "no beat was confirmed within the lease; nothing is handled until one is";
+    this.#host.health.fault("lease", new LanekeeperError("FENCED", text));
+    for (const lane of this.#lanes) lane.fence(false);
+  }
+
+  #beaten(): void {
+    if (!this.#fenced) return;
+    this.#fenced = false;
+    this.#host.health.clear("lease");
+    for (const lane of this.#lanes) lane.resume();
+    this.#planSoon();
+  }
+
+  #deposed(): void {
+    for (const lane of this.#lanes) lane.fence(true);
+    this.#fenced = true;
+    const text = "the other workers had seen no beat of this one for a full lease and took its lanes";
+    this.#host.health.fault("lease", new LanekeeperError("FENCED", text), 3_000);
+  }
+
+  /** The stream was deleted and made again: claims, progress and consumers of the old one say nothing about it. */
+  async #startOver(snapshot: StreamSnapshot): Promise<void> {
+    for (const lane of this.#lanes) {
+      lane.fence(true);
+      lane.policy.memory.clear();
+    }
+    try {
+      this.#takeover.forget();
+      await this.#agree(snapshot);
+      this.#created = snapshot.created;
+      this.#host.health.clear("start-over");
+      const text = "the stream was deleted and made again; work starts at its first event";
+      this.#host.notify({ type: "rewound", error: new LanekeeperError("STREAM_NOT_FOUND", text) });
+    } catch (thrown) {
+      const error = LanekeeperError.is(thrown)
+        ? thrown
+        : new LanekeeperError("API_ERROR", `starting over: ${describeThrown(thrown)}`, { cause: thrown });
+      this.#host.health.fault("start-over", error, 3_000);
+    } finally {
+      this.#planSoon();
+    }
+  }
+
+  /** Consumers that an interrupted takeover left behind. */
+  async #sweep(): Promise<void> {
+    this.#takeover.forget();
+    for (const lane of this.#lanes) {
+      const { consumer } = this.runners[lane.lane] ?? { consumer: "" };
+      if (!lane.running || consumer === "") continue;
+      try {
+        await this.#takeover.sweep(lane.lane, consumer);
+      } catch {
+        return;
+      }
+    }
+  }
+}

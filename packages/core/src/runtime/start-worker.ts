@@ -1,0 +1,102 @@
+import type { Handler } from "../domain/event.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { leaseRules } from "../domain/lease.js";
+import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
+import type { OpenBucket } from "./bucket-port.js";
+import type { GroupConsumers } from "./group-consumers.js";
+import type { LaneConsumerPort } from "./lane-consumer-port.js";
+import type { LaneWorker } from "./lane-worker.js";
+import type { LanesContext } from "./lanes-context.js";
+import { reportLoss } from "./loss-report.js";
+import { OwnedLanes } from "./owned-lanes.js";
+import { SharedLanes } from "./shared-lanes.js";
+import type { Proof } from "./shared-policy.js";
+import type { StreamSnapshot } from "./stream-port.js";
+import { Worker, type WorkerParts } from "./worker.js";
+
+export interface StartParts extends WorkerParts {
+  readonly consumers: GroupConsumers;
+  readonly consumerPort: LaneConsumerPort;
+  readonly openBucket: OpenBucket;
+  /** Ids and nonces: unique among all processes. */
+  readonly newId: () => string;
+}
+
+/**
+ * Starts a worker. `shared`: every lane's consumer exists and is pulled when this resolves. `owned`: the worker is a live
+ * member; lanes follow.
+ */
+export async function startWorker<E extends object>(
+  parts: StartParts,
+  options: ResolvedWorkerOptions,
+  handler: Handler<E>,
+): Promise<LaneWorker> {
+  const state = await parts.context.watch.look();
+  if (state.type !== "ok") throw state.error;
+  // Handlers are called with the events of the caller's map; nothing here looks into them.
+  const untyped = handler as unknown as Handler<Record<string, unknown>>;
+  return options.assignment === "owned"
+    ? startOwned(parts, options, untyped, state.snapshot)
+    : startShared(parts, options, untyped, state.snapshot);
+}
+
+async function startShared(
+  parts: StartParts,
+  options: ResolvedWorkerOptions,
+  handler: Handler<Record<string, unknown>>,
+  snapshot: StreamSnapshot,
+): Promise<LaneWorker> {
+  const { context, consumers } = parts;
+  const wish = {
+    group: options.group,
+    assignment: "shared",
+    start: options.deliverPolicy,
+    ackWaitMs: options.ackWaitMs,
+  } as const;
+  const group = await consumers.ensure(wish, snapshot);
+  const ackWaitMs = Math.min(...group.lanes.map((lane) => lane.ackWaitMs));
+  const proof = await prove(context);
+  const { created } = snapshot;
+  const worker = new Worker(parts, options, handler, ackWaitMs, proof, (host) => {
+    return new SharedLanes({ context, consumers, wish, group, created }, host);
+  });
+  reportLoss(group, snapshot, worker.notify);
+  return worker;
+}
+
+async function startOwned(
+  parts: StartParts,
+  options: ResolvedWorkerOptions,
+  handler: Handler<Record<string, unknown>>,
+  snapshot: StreamSnapshot,
+): Promise<LaneWorker> {
+  const { context } = parts;
+  if (snapshot.retention === "interest" && snapshot.replicas > 1) {
+    throw new LanekeeperError(
+      "UNSAFE_STREAM",
+      `stream ${context.stream} has interest retention and ${snapshot.replicas} replicas, which loses events when consumers change; ` +
+        'use limits or work-queue retention, or assignment "shared"',
+    );
+  }
+  const bucket = await parts.openBucket();
+  const rules = leaseRules(options.leaseMs ?? (bucket.replicas > 1 ? 12_000 : 5_000));
+  const proof = await prove(context);
+  let lanes: OwnedLanes | undefined;
+  const worker = new Worker(parts, options, handler, options.ackWaitMs, proof, (host) => {
+    lanes = new OwnedLanes({ ...parts, bucket, rules, snapshot }, host);
+    return lanes;
+  });
+  try {
+    await lanes?.join();
+    return worker;
+  } catch (error) {
+    await worker.close({ graceMs: 0 });
+    throw error;
+  }
+}
+
+async function prove({ clock, connection }: LanesContext): Promise<Proof> {
+  const proof = { at: clock.now(), wall: clock.wall() };
+  await connection.ping();
+  return proof;
+}

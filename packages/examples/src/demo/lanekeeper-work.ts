@@ -1,0 +1,23 @@
+import type { Lanes } from "@lanekeeper/core";
+import type { StopWork } from "./baseline-work.js";
+import { placeOf } from "./delivery.js";
+import type { DeliveryHandler } from "./delivery-handler.js";
+
+/** The group that the workers of the demo form. */
+export const DEMO_GROUP = "demo";
+
+/** @param onError called when the worker ended by itself */
+export async function lanekeeperWork(
+  lanes: Lanes<Record<string, unknown>>,
+  handle: DeliveryHandler,
+  onError: (error: unknown) => void,
+): Promise<StopWork> {
+  const worker = await lanes.work({ group: DEMO_GROUP, assignment: "shared" }, async (event, context) => {
+    const place = placeOf((name) => event.headers[name]?.[0] ?? "");
+    await handle({ ...event, place }, context.fence.incarnation);
+  });
+  void worker.closed.then((reason) => {
+    if (reason.type !== "closed") onError(reason.error);
+  });
+  return () => worker.close();
+}

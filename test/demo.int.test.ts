@@ -1,0 +1,271 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+const DEMO = fileURLToPath(new URL("../packages/examples/dist/demo/main.js", import.meta.url));
+const DEADLINE_MS = 110_000;
+/** Three keys with many events each: events in flight side by side are bound to share keys. */
+const INPUT = Array.from({ length: 60 }, (_, index) => ({
+  customer: { id: `c ${index % 3}` },
+  n: Math.floor(index / 3) + 1,
+  what: index % 2 === 0 ? "moved" : "paid",
+}));
+const LINES = INPUT.map((record) => JSON.stringify(record));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "lanekeeper-demo-test-"));
+});
+afterEach(() => {
+  // The demo's own folders are made in here as well: none may be left, however it ended.
+  const left = readdirSync(folder).filter((name) => name.startsWith("lanekeeper-"));
+  rmSync(folder, { recursive: true, force: true });
+  expect(left).toEqual([]);
+});
+
+describe("O1 to O4 side by side with what plain consumers do", { timeout: 120_000 }, () => {
+  test("generated customers: all in order but in the unordered mode, and nothing is missing", async () => {
+    // Handlers that wait 20 ms or more, 64 at once and from 240 events: an event's successor is bound to begin
+    // while the event is being handled.
+    const { code, stdout } = await demo(["--events", "240", "--wait", "20-30", "--workers", "2"]);
+    expect(code).toBe(0);
+    const rows = tableOf(stdout);
+    expect(Object.keys(rows)).toEqual(["one at a time", "unordered", "Lanekeeper"]);
+    expect(rows["one at a time"]).toMatchObject({ handled: 240, broken: 0, faults: 0, duplicates: 0 });
+    expect(rows["Lanekeeper"]).toMatchObject({ handled: 240, broken: 0, faults: 0, duplicates: 0 });
+    expect(rows["unordered"]?.handled).toBe(240);
+    expect(rows["unordered"]?.faults).toBeGreaterThan(0);
+    expect(rows["unordered"]?.broken).toBeGreaterThan(0);
+    expect(stdout).toMatch(/Lanekeeper: [\d.]+ times as fast, and every key's events kept their order/);
+  });
+
+  test("a file with nested keys, an order field and types", async () => {
+    const file = write("events.ndjson", `${LINES.join("\n")}\n`);
+    const { code, stdout } = await demo([
+      ...["--input", file, "--key", "customer.id", "--order", "n", "--type", "what"],
+      ...["--wait", "20-30", "--workers", "2"],
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('60 events of 3 keys; in the input "n" rises within every key');
+    const rows = tableOf(stdout);
+    expect(rows["one at a time"]).toMatchObject({ handled: 60, broken: 0, faults: 0 });
+    expect(rows["Lanekeeper"]).toMatchObject({ handled: 60, broken: 0, faults: 0 });
+    expect(rows["unordered"]?.faults).toBeGreaterThan(0);
+  });
+});
+
+describe("input", () => {
+  test("gzip is found by its first bytes, whatever the file is called, also in several members", async () => {
+    const halves = [LINES.slice(0, 30), LINES.slice(30)].map((lines) => gzipSync(`${lines.join("\n")}\n`));
+    const file = write("events.txt", Buffer.concat(halves));
+    const { code, stdout } = await lanekeeperOnly(["--input", file, "--key", "customer.id", "--order", "n"]);
+    expect(code).toBe(0);
+    expect(tableOf(stdout)["Lanekeeper"]).toMatchObject({ handled: 60, broken: 0, faults: 0 });
+  });
+
+  test("standard input, with CRLF, blank lines, whole numbers as keys and no line feed at the end", async () => {
+    const text = '{"id":7}\r\n\r\n{"id":"7"}\r\n  \n{"id":8}';
+    const { code, stdout } = await lanekeeperOnly(["--input", "-", "--key", "id"], text);
+    expect(code).toBe(0);
+    expect(stdout).toContain("3 events of 2 keys");
+    expect(tableOf(stdout)["Lanekeeper"]).toMatchObject({ handled: 3, faults: 0, broken: "no rule" });
+  });
+
+  test("standard input may be gzip, and --events reads no further than that", async () => {
+    const input = gzipSync(`${LINES.slice(0, 5).join("\n")}\nnot JSON\n`);
+    const { code, stdout } = await lanekeeperOnly(
+      ["--input", "-", "--key", "customer.id", "--events", "5"],
+      input,
+    );
+    expect(code).toBe(0);
+    expect(tableOf(stdout)["Lanekeeper"]).toMatchObject({ handled: 5 });
+  });
+
+  test("an order field that goes back in the input itself is reported with its line, and counted", async () => {
+    const file = write("back.ndjson", '{"id":"a","n":2}\n{"id":"a","n":1}\n{"id":"a","n":3}\n');
+    const { code, stdout } = await lanekeeperOnly(["--input", file, "--key", "id", "--order", "n"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('line 2: "a" has 1 after 2');
+    expect(tableOf(stdout)["Lanekeeper"]).toMatchObject({ handled: 3, faults: 0, broken: 1 });
+  });
+
+  test.each([
+    ["text that is not JSON", '{"id":"a"}\n{"id":', /line 2: it is not JSON/],
+    ["no object", '{"id":"a"}\n\n["a"]', /line 3: it must be a JSON object/],
+    ["no key", '{"id":"a"}\n{"other":"a"}', /line 2: it has no field "id"/],
+    ["a null key", '{"id":null}', /line 1: "id" is null: a key must be a string or a whole number/],
+    ["a fraction as key", '{"id":1.5}', /line 1: "id" is 1.5: a key must be/],
+    ["an empty key", '{"id":"a"}\n{"id":""}', /line 2: "id" is empty/],
+    ["half a character as key", '{"id":"\\ud800"}', /line 1: .*surrogate/],
+    ["a key of 513 bytes", `{"id":"${"k".repeat(513)}"}`, /line 1: .*512/],
+    ["bytes that are not UTF-8", Buffer.from('{"id":"\xff"}', "latin1"), /line 1: it is not UTF-8/],
+    ["a line without end", "x".repeat(1_100_000), /line 1: the line is longer than/],
+    ["nothing at all", "", /the input has no events/],
+    ["damaged gzip", gzipSync('{"id":"a"}\n').subarray(0, 20), /cannot be unpacked/],
+  ])("%s: exit code 2 with the reason, and no table", async (_, content, message) => {
+    const { code, stdout, stderr } = await demo(["--input", write("bad", content), "--key", "id"]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+    expect(stdout).not.toContain("mode");
+  });
+
+  test("a wrong order value or type: exit code 2 with the line", async () => {
+    const file = write("order.ndjson", '{"id":"a","n":1}\n{"id":"a","n":"later"}\n');
+    const order = await demo(["--input", file, "--key", "id", "--order", "n"]);
+    expect(order).toMatchObject({ code: 2, stderr: expect.stringContaining('line 2: "n" is "later"') });
+    const type = await demo(["--input", file, "--key", "id", "--type", "n"]);
+    expect(type).toMatchObject({ code: 2, stderr: expect.stringContaining('line 1: "n" is 1') });
+  });
+});
+
+describe("options", () => {
+  test.each([
+    [["--input", "/no/such/file", "--key", "id"], /cannot open \/no\/such\/file/],
+    [["--input", tmpdir(), "--key", "id"], /is a folder/],
+    [["--input", "-"], /--input also needs --key/],
+    [["--key", "id"], /--key says how to read an --input/],
+    [["--events", "none"], /whole number/],
+    [["--workers", "0"], /from 1 to 32/],
+    [["--modes", "fast"], /"fast" is none of one-at-a-time, unordered, lanekeeper/],
+    [["--wait", "8-2"], /lower one first/],
+    [["--speed"], /unknown option '--speed'/],
+    [["events.ndjson"], /too many arguments/],
+  ])("%j: exit code 2 and a message", async (args, message) => {
+    const { code, stdout, stderr } = await demo(args);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+  });
+
+  test("--help names every option and the exit codes", async () => {
+    const { code, stdout } = await demo(["--help"]);
+    expect(code).toBe(0);
+    for (const option of [
+      ...["--input", "--key", "--order", "--type", "--events", "--modes", "--workers", "--lanes"],
+      ...["--wait", "--seed", "--max-seconds", "--help", "Exit codes", "NO_COLOR"],
+    ]) {
+      expect(stdout).toContain(option);
+    }
+  });
+});
+
+test("a mode whose time is up is stopped, and the table says what it handled", async () => {
+  const { code, stdout } = await demo([
+    ...["--events", "400", "--wait", "100-100", "--modes", "one-at-a-time", "--max-seconds", "1"],
+  ]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/│ one at a time │ \d+ of 400 │/);
+  expect(stdout).toContain("(time is up)");
+});
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "%s while workers work: exit code %i, and neither processes nor files are left",
+  async (signal, expected) => {
+    const { code, stdout } = await demo(
+      ["--wait", "1000-1000", "--modes", "one-at-a-time"],
+      undefined,
+      (output, child) => {
+        if (output.includes("one at a time")) child.kill(signal);
+      },
+    );
+    expect(code).toBe(expected);
+    expect(stdout).not.toContain("events/s");
+  },
+);
+
+test("SIGINT while standard input is waited for: exit code 130", async () => {
+  const { code } = await demo(["--input", "-", "--key", "id"], "open", (output, child) => {
+    if (output.includes("reading")) child.kill("SIGINT");
+  });
+  expect(code).toBe(130);
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function lanekeeperOnly(args: string[], input?: string | Buffer): Promise<Ended> {
+  return demo([...args, "--modes", "lanekeeper", "--workers", "2"], input);
+}
+
+/**
+ * Runs the demo in a pipe and checks what holds of every run: no control characters, no process left.
+ *
+ * @param input "open": standard input stays open and empty
+ */
+async function demo(
+  args: string[],
+  input?: string | Buffer,
+  watch: (output: string, child: ReturnType<typeof spawn>) => void = () => {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [DEMO, ...args], { env: { ...process.env, TMPDIR: folder } });
+  child.stdin.on("error", () => {}); // The demo need not read all of it.
+  if (input !== "open") child.stdin.end(input ?? "");
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    watch(stdout, child);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`the demo did not end\n${stdout}\n${stderr}`));
+    }, DEADLINE_MS);
+    child.on("close", (exitCode) => {
+      clearTimeout(timer);
+      resolve(exitCode);
+    });
+  });
+  if (code === 1) console.error(stdout, stderr);
+  // Servers and workers have the folder in their arguments.
+  expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toContain(folder);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that there are none is the point
+  expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+  return { code, stdout, stderr };
+}
+
+interface Row {
+  readonly handled: number;
+  readonly broken: number | string;
+  readonly faults: number;
+  readonly duplicates: number;
+}
+
+/** The table's rows by mode. */
+function tableOf(output: string): Record<string, Row> {
+  const rows: Record<string, Row> = {};
+  for (const line of output.split("\n").filter((text) => text.startsWith("│"))) {
+    const [mode = "", handled = "", , broken = "", faults = "", duplicates = ""] = line
+      .split("│")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    if (mode === "mode") continue;
+    const number = (cell: string): number => Number(cell.replaceAll(",", ""));
+    rows[mode] = {
+      handled: number(handled),
+      broken: broken === "no rule" ? broken : number(broken),
+      faults: number(faults),
+      duplicates: number(duplicates),
+    };
+  }
+  return rows;
+}
+
+function write(name: string, content: string | Buffer): string {
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}

@@ -1,0 +1,319 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanekeeperError, RetryableError, TerminalError } from "@lanekeeper/core";
+import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
+import { laneOf } from "@lanekeeper/partitioner";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { awaitCondition } from "./harness/await-condition.js";
+import { gate, openScene } from "./work-scene.js";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+const quick = { attempts: 3, initialDelayMs: 10, maxDelayMs: 20, jitter: 0 };
+
+const oddThrows: [string, () => unknown][] = [
+  ["an Error thrown synchronously", () => new Error("sync")],
+  ["undefined", () => undefined],
+  ["null", () => null],
+  ["a text", () => "x"],
+  ["a frozen object", () => Object.freeze({ code: "E" })],
+  [
+    "an error whose message throws",
+    () =>
+      Object.defineProperty(new Error(), "message", {
+        get() {
+          throw new Error("from the getter");
+        },
+      }),
+  ],
+  [
+    "a proxy that throws at every look",
+    () =>
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error("get");
+          },
+          has() {
+            throw new Error("has");
+          },
+          getPrototypeOf() {
+            throw new Error("proto");
+          },
+        },
+      ),
+  ],
+];
+
+test.each(oddThrows)(
+  "R13: a handler that fails with %s has its attempts, and the lane goes on",
+  async (_, odd) => {
+    const unhandled: unknown[] = [];
+    const listener = (reason: unknown) => void unhandled.push(reason);
+    process.on("unhandledRejection", listener);
+    try {
+      await using scene = await openScene(server);
+      const run = await scene.worker(
+        ({ data }) => {
+          if ((data as { n: number }).n > 0) return;
+          throw odd();
+        },
+        { retry: quick, onExhausted: "drop" },
+      );
+      await scene.publish("K", "K", "other");
+      await scene.ended(5);
+      expect(scene.runs.filter(({ key }) => key === "K").map(({ seq, attempt }) => [seq, attempt])).toEqual([
+        [1, 1],
+        [1, 2],
+        [1, 3],
+        [2, 1],
+      ]);
+      const dropped = await run.told("dropped");
+      expect(dropped).toMatchObject({ key: "K", seq: 1, group: "audit" });
+      expect(LanekeeperError.is(dropped.error) && dropped.error.code).toBe("HANDLER_FAILED");
+      expect(run.notifications.filter(({ type }) => type === "retry")).toHaveLength(2);
+      expect(run.worker.status()).toMatchObject({ healthy: true, inFlight: 0 });
+      await sleep(0);
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", listener);
+    }
+  },
+);
+
+test("R15: a timed-out handler's signal fires, its run counts as failed though it resolves, and it is retried", async () => {
+  await using scene = await openScene(server);
+  const reasons: unknown[] = [];
+  const run = await scene.worker(
+    async (event, { signal }) => {
+      if (event.attempt > 1) return;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      reasons.push(signal.reason);
+    },
+    { handlerTimeoutMs: 300, retry: quick },
+  );
+  await scene.publish("K");
+  await scene.ended(2);
+  expect(reasons).toMatchObject([{ code: "HANDLER_TIMEOUT" }]);
+  expect(scene.runs[0]?.endedAt).toBeGreaterThanOrEqual((scene.runs[0]?.startedAt ?? 0) + 295);
+  expect((await run.told("retry")).error).toMatchObject({ code: "HANDLER_TIMEOUT" });
+});
+
+test("R15, O2: a handler that ignores its signal holds its lane and nothing else, and is named", async () => {
+  await using scene = await openScene(server);
+  const stuck = gate();
+  const run = await scene.worker(({ key }) => (key === "K" ? stuck.opened : undefined), {
+    handlerTimeoutMs: 100,
+    ackWaitMs: 2_000,
+    retry: quick,
+  });
+  const other = ["a", "b", "c", "d", "e"].find((key) => laneOf(key, 4) !== laneOf("K", 4)) ?? "a";
+  await scene.publish("K", other, "K");
+  const told = await run.told("handler-stuck");
+  expect(told).toMatchObject({ key: "K", seq: 1, error: { code: "HANDLER_STUCK" } });
+  await awaitCondition(() => scene.runs.some(({ key, endedAt }) => key === other && endedAt), {
+    what: "the other key to be handled",
+  });
+  await sleep(2_500); // Longer than ackWait: nobody may start the key again.
+  expect(scene.runs.filter(({ key }) => key === "K")).toHaveLength(1);
+  expect(run.worker.status().oldestHandler).toMatchObject({ key: "K", lane: laneOf("K", 4), seq: 1 });
+  expect(run.worker.status().oldestHandler?.ageMs).toBeGreaterThan(2_000);
+  stuck.open();
+  await scene.ended(4);
+  await scene.expectNoFaults();
+});
+
+test("R16, O2: a handler of four times ackWait runs once among two workers, and the next starts after its ack", {
+  timeout: 30_000,
+}, async () => {
+  await using scene = await openScene(server);
+  const handler = ({ seq }: { seq: number }) => (seq === 1 ? sleep(4_200) : undefined);
+  await scene.worker(handler, { ackWaitMs: 1_000, name: "A" });
+  await scene.worker(handler, { ackWaitMs: 1_000, name: "B" });
+  await scene.publish("K", "K");
+  await scene.ended(2);
+  expect(scene.runs.map(({ seq, attempt }) => [seq, attempt])).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+  await scene.expectNoFaults(1_000);
+  const lane = scene.runs[0]?.lane ?? 0;
+  await awaitCondition(async () => (await scene.consumer(lane)).num_ack_pending === 0, {
+    what: "the last ack",
+  });
+  const { delivered, num_redelivered } = await scene.consumer(lane);
+  expect({ delivered, num_redelivered }).toMatchObject({
+    delivered: { consumer_seq: 2 },
+    num_redelivered: 0,
+  });
+});
+
+test("R22: 1,200 no-op events on one lane, more than two pulls' worth, without a gap of a second", async () => {
+  await using scene = await openScene(server, { create: { lanes: 1 } });
+  await scene.worker(() => {}, { concurrency: 4 });
+  const publisher = scene.lanes.publisher();
+  await Promise.all(
+    Array.from({ length: 1_200 }, (_, n) => publisher.publish({ key: `k${n % 7}`, type: "t", data: n })),
+  );
+  await scene.ended(1_200);
+  const gaps = scene.runs.slice(1).map((run, index) => run.startedAt - (scene.runs[index]?.startedAt ?? 0));
+  expect(Math.max(...gaps)).toBeLessThan(1_000);
+  await scene.expectNoFaults();
+});
+
+test("R23, O1: A fails twice with a delay of its own: A, A, A, B, C, and other lanes are not held up", async () => {
+  await using scene = await openScene(server);
+  const run = await scene.worker(
+    ({ key, data, attempt }) => {
+      const { n } = data as { n: number };
+      if (key === "K" && n === 0 && attempt < 3) throw new RetryableError("not yet", { retryAfterMs: 700 });
+    },
+    { retry: { attempts: 3, initialDelayMs: 60_000, maxDelayMs: 60_000 } },
+  );
+  const other = ["a", "b", "c", "d", "e"].find((key) => laneOf(key, 4) !== laneOf("K", 4)) ?? "a";
+  await scene.publish("K", "K", "K", other);
+  await scene.ended(6);
+  const ofK = scene.runs.filter(({ key }) => key === "K");
+  expect(ofK.map(({ seq, attempt }) => [seq, attempt])).toEqual([
+    [1, 1],
+    [1, 2],
+    [1, 3],
+    [2, 1],
+    [3, 1],
+  ]);
+  for (const index of [1, 2]) {
+    expect((ofK[index]?.startedAt ?? 0) - (ofK[index - 1]?.endedAt ?? 0)).toBeGreaterThanOrEqual(699);
+  }
+  const otherRun = scene.runs.find(({ key }) => key === other);
+  expect(otherRun?.startedAt).toBeLessThan(ofK[2]?.startedAt ?? 0);
+  expect(run.notifications.filter(({ type }) => type === "retry").map(({ error }) => error?.code)).toEqual([
+    "RETRYABLE",
+    "RETRYABLE",
+  ]);
+  await scene.expectNoFaults();
+});
+
+test("R24: a dependency down for 1.2 s costs attempts with doubling gaps, and nothing is given up", async () => {
+  await using scene = await openScene(server);
+  const upAt = performance.now() + 1_200;
+  await scene.worker(
+    () => {
+      if (performance.now() < upAt) throw new Error("down");
+    },
+    { retry: { attempts: 5, initialDelayMs: 300, factor: 2, jitter: 0 }, onExhausted: "drop" },
+  );
+  await scene.publish("K");
+  await awaitCondition(() => scene.runs.some(({ endedAt }) => (endedAt ?? 0) >= upAt), { what: "success" });
+  const gaps = scene.runs.slice(1).map((run, index) => run.startedAt - (scene.runs[index]?.endedAt ?? 0));
+  for (const [index, gap] of gaps.entries()) expect(gap).toBeGreaterThanOrEqual(300 * 2 ** index - 1);
+  expect(scene.runs.length).toBeLessThanOrEqual(4);
+});
+
+test("a TerminalError skips the retries: with drop the key's next event runs at once", async () => {
+  await using scene = await openScene(server);
+  const run = await scene.worker(
+    ({ seq }) => {
+      if (seq === 1) throw new TerminalError("bad event");
+    },
+    { onExhausted: "drop" },
+  );
+  await scene.publish("K", "K");
+  await scene.ended(2);
+  expect(scene.runs.map(({ seq }) => seq)).toEqual([1, 2]);
+  expect(await run.told("dropped")).toMatchObject({ seq: 1, key: "K", error: { code: "TERMINAL" } });
+  expect(run.notifications.some(({ type }) => type === "retry")).toBe(false);
+});
+
+test("O3: with block an exhausted event is told once, tried on, holds its lane, shows in the group's status, and frees itself", async () => {
+  await using scene = await openScene(server);
+  let mended = false;
+  const run = await scene.worker(
+    ({ seq }) => {
+      if (seq === 1 && !mended) throw new Error("down");
+    },
+    { retry: { attempts: 2, initialDelayMs: 10, maxDelayMs: 50, jitter: 0 } },
+  );
+  await scene.publish("K", "K");
+  await run.told("blocked", ({ seq }) => seq === 1);
+  await awaitCondition(() => scene.runs.length >= 5, { what: "the blocked event to be tried on" });
+  expect(run.notifications.filter(({ type }) => type === "blocked")).toHaveLength(1);
+  expect(await scene.lanes.group("audit").status()).toMatchObject({
+    blockedKeys: ["K"],
+    inFlight: 1,
+    pending: 1,
+  });
+  expect(new Set(scene.runs.map(({ seq }) => seq))).toEqual(new Set([1]));
+  mended = true;
+  await awaitCondition(() => scene.runs.some(({ seq, endedAt }) => seq === 2 && endedAt), {
+    what: "the next event",
+  });
+  await scene.expectNoFaults();
+});
+
+test("concurrency caps handlers over all lanes, and a failed event that waits holds no slot", async () => {
+  await using scene = await openScene(server, { create: { lanes: 16 } });
+  let active = 0;
+  let most = 0;
+  await scene.worker(
+    async ({ key, attempt }) => {
+      most = Math.max(most, ++active);
+      await sleep(20);
+      active--;
+      if (key === "k0" && attempt === 1) throw new RetryableError("later", { retryAfterMs: 600 });
+    },
+    { concurrency: 3 },
+  );
+  await scene.publish(...Array.from({ length: 40 }, (_, n) => `k${n}`));
+  await scene.ended(41);
+  expect(most).toBe(3);
+  await scene.expectNoFaults();
+});
+
+test("fairness: one lane with a long backlog leaves the other lanes' few events their turn", async () => {
+  await using scene = await openScene(server);
+  const busy = Array.from({ length: 60 }, () => "K");
+  const others = ["a", "b", "c", "d", "e", "f"].filter((key) => laneOf(key, 4) !== laneOf("K", 4));
+  await scene.publish(...busy, ...others);
+  await scene.worker(() => sleep(5), { concurrency: 1 });
+  await scene.ended(busy.length + others.length);
+  const lastOther = scene.runs.findLastIndex(({ key }) => key !== "K");
+  expect(lastOther).toBeLessThan(scene.runs.length / 2);
+});
+
+test("an observer that throws is told of it once and breaks nothing", async () => {
+  await using scene = await openScene(server);
+  const told: string[] = [];
+  await scene.worker(
+    ({ attempt }) => {
+      if (attempt < 3) throw new Error("again");
+    },
+    {
+      retry: quick,
+      onNotification: ({ type }) => {
+        told.push(type);
+        throw new Error("observer");
+      },
+    },
+  );
+  await scene.publish("K");
+  await scene.ended(3);
+  expect(told).toEqual(["retry", "observer-failed", "retry"]);
+});
+
+test("O6: with the shortest ackWait a fresh delivery is never let go as stale, whenever it arrives between two pings", async () => {
+  await using scene = await openScene(server);
+  const run = await scene.worker(() => {}, { ackWaitMs: 1_000 });
+  for (let n = 0; n < 30; n++) {
+    await scene.publish("K");
+    await sleep(70);
+  }
+  await scene.ended(30);
+  expect(run.notifications.filter(({ type }) => type === "fenced")).toEqual([]);
+  expect(scene.runs.every(({ attempt }) => attempt === 1)).toBe(true);
+});
