@@ -151,6 +151,7 @@ class OpenLanes<E extends object> implements Lanes<E> {
       consumers: this.#consumers,
       consumerPort: this.#consumerPort,
       openBucket: this.#buckets.open,
+      findOwned: (group: string) => this.#findOwned(group),
       newId,
       openFeed,
       roster: this.#roster,
@@ -203,8 +204,12 @@ class OpenLanes<E extends object> implements Lanes<E> {
     this.#release();
   }
 
-  /** A group is owned when the bucket has its record for this very stream. */
   async #groupLanes(group: string): Promise<GroupLanes> {
+    return (await this.#findOwned(group)) ?? new SharedGroupLanes(group, this.#consumers);
+  }
+
+  /** A group is owned when the bucket has its record for this very stream. */
+  async #findOwned(group: string): Promise<OwnedGroupLanes | undefined> {
     const { streamPort, clock } = this.#context;
     const bucket = await this.#buckets.find().catch((error) => {
       if (LanekeeperError.is(error) && error.code === "BUCKET_NOT_FOUND") return undefined;
@@ -212,13 +217,8 @@ class OpenLanes<E extends object> implements Lanes<E> {
     });
     const entry = await bucket?.read(bucketKeys.group(group));
     const record = entry?.value === undefined ? undefined : parseGroup(entry.value);
-    if (
-      bucket === undefined ||
-      record === undefined ||
-      record.created !== (await streamPort.read()).created
-    ) {
-      return new SharedGroupLanes(group, this.#consumers);
-    }
+    if (bucket === undefined || record === undefined) return undefined;
+    if (record.created !== (await streamPort.read()).created) return undefined;
     const { generation } = this.layout;
     return new OwnedGroupLanes({
       group,

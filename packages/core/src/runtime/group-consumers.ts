@@ -4,6 +4,7 @@ import PQueue from "p-queue";
 import { laneConsumerName } from "../domain/group-name.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Assignment, GroupStart } from "../domain/worker-options.js";
+import { type LaneView, settledBelow } from "./group-lanes.js";
 import type { LaneConsumerPort, LaneConsumerState } from "./lane-consumer-port.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 
@@ -80,6 +81,25 @@ export class GroupConsumers {
       lane === 0 ? first : this.#ensureLane(wish, lane, found[lane], agreed, snapshot),
     );
     return { incarnation: agreed.incarnation, startSeq: agreed.start, lanes, created: known === undefined };
+  }
+
+  /**
+   * Makes the consumers of a group whose lanes had owners, each from where its lane stopped, and deletes the owners' ones.
+   * What is there from an interrupted run is kept: nobody has worked on it.
+   */
+  async continueFrom(wish: GroupWish, views: readonly LaneView[], snapshot: StreamSnapshot): Promise<void> {
+    const agreed = { start: views[0]?.startSeq ?? 1, incarnation: newIncarnation(snapshot) };
+    const known = await this.readLane(wish.group, 0);
+    if (known?.incarnation !== undefined) agreed.incarnation = known.incarnation;
+    await this.eachLane(async (lane) => {
+      const view = views[lane];
+      const fromSeq = view === undefined ? agreed.start : settledBelow(view);
+      // The filters of a work queue may not overlap; with interest retention the new consumer has to come first.
+      const ownedFirst = snapshot.retention === "workqueue";
+      if (ownedFirst && view?.state !== undefined) await this.#consumers.delete(view.state.name);
+      await this.#createLane(wish, lane, agreed, snapshot, fromSeq);
+      if (!ownedFirst && view?.state !== undefined) await this.#consumers.delete(view.state.name);
+    });
   }
 
   /** Makes one lane's lost consumer again, to go on at `fromSeq`. */

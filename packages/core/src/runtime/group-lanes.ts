@@ -26,6 +26,11 @@ export interface GroupLanes {
   rewind(to: GroupStart, snapshot: StreamSnapshot): Promise<void>;
 }
 
+/** Below this sequence everything of the lane is settled; without a consumer that is what the group skipped at its start. */
+export function settledBelow({ state, startSeq }: LaneView): number {
+  return state === undefined ? startSeq : Math.max(state.ackFloor + 1, state.startSeq);
+}
+
 /** The ackWait of a rewound group until its next worker sets its own. */
 const defaultAckWaitMs = 30_000;
 

@@ -2,7 +2,7 @@ import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Clock } from "./clock.js";
 import { pause } from "./clock.js";
-import type { GroupLanes, LaneView } from "./group-lanes.js";
+import { type GroupLanes, type LaneView, settledBelow } from "./group-lanes.js";
 import type { RosterPort } from "./roster-port.js";
 import type { StreamPort } from "./stream-port.js";
 
@@ -170,9 +170,4 @@ export class ConsumerGroup implements Group {
     const queue = new PQueue({ concurrency: atOnce });
     return queue.addAll<R>(items.map((item) => () => run(item)));
   }
-}
-
-/** A lane without a consumer has settled nothing but what the group skipped at its start. */
-function settledBelow({ state, startSeq }: LaneView): number {
-  return state === undefined ? startSeq : Math.max(state.ackFloor + 1, state.startSeq);
 }

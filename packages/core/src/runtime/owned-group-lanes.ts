@@ -58,6 +58,14 @@ export class OwnedGroupLanes implements GroupLanes {
     await consumers.delete(group);
   }
 
+  /** Removes every record; consumers stay. The group's record goes last: until then the group counts as owned. */
+  async forget(): Promise<void> {
+    const { bucket, group } = this.#parts;
+    const last = bucketKeys.group(group);
+    for (const key of await bucket.keys(bucketKeys.prefix(group))) if (key !== last) await this.#remove(key);
+    await this.#remove(last);
+  }
+
   /** A new incarnation in the group's record makes every claim void, in one step; then the old consumers go. */
   async rewind(to: GroupStart, snapshot: StreamSnapshot): Promise<void> {
     const { bucket, consumers, group, newId } = this.#parts;

@@ -8,9 +8,11 @@ import type { LaneConsumerPort } from "./lane-consumer-port.js";
 import type { LaneWorker } from "./lane-worker.js";
 import type { LanesContext } from "./lanes-context.js";
 import { reportLoss } from "./loss-report.js";
+import type { OwnedGroupLanes } from "./owned-group-lanes.js";
 import { OwnedLanes } from "./owned-lanes.js";
 import { SharedLanes } from "./shared-lanes.js";
 import type { Proof } from "./shared-policy.js";
+import { continueOwnedGroup } from "./shared-start.js";
 import type { StreamSnapshot } from "./stream-port.js";
 import { Worker, type WorkerParts } from "./worker.js";
 
@@ -18,6 +20,8 @@ export interface StartParts extends WorkerParts {
   readonly consumers: GroupConsumers;
   readonly consumerPort: LaneConsumerPort;
   readonly openBucket: OpenBucket;
+  /** The group's lanes when they are, or were, owned. */
+  readonly findOwned: (group: string) => Promise<OwnedGroupLanes | undefined>;
   /** Ids and nonces: unique among all processes. */
   readonly newId: () => string;
 }
@@ -53,6 +57,8 @@ async function startShared(
     start: options.deliverPolicy,
     ackWaitMs: options.ackWaitMs,
   } as const;
+  const owned = await parts.findOwned(options.group);
+  if (owned !== undefined) await continueOwnedGroup(owned, consumers, wish, snapshot);
   const group = await consumers.ensure(wish, snapshot);
   const ackWaitMs = Math.min(...group.lanes.map((lane) => lane.ackWaitMs));
   const proof = await prove(context);
