@@ -79,6 +79,17 @@ export class GroupView {
     return this.#claims.get(lane);
   }
 
+  /** Whether every lane has, or had, an owner that made its consumer. */
+  everyLaneHasConsumer(incarnation: string): boolean {
+    return Array.from({ length: this.#lanes }, (_, lane) => this.#claims.get(lane)?.record).every(
+      (record) =>
+        record !== undefined &&
+        record !== "newer" &&
+        record.incarnation === incarnation &&
+        record.consumer !== undefined,
+    );
+  }
+
   /** Members that take lanes, sorted. */
   live(): string[] {
     return [...this.#members].flatMap(([id, { record }]) => (record?.status === "live" ? [id] : [])).sort();

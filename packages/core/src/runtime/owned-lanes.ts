@@ -4,7 +4,7 @@ import type { Lease, LeaseRules } from "../domain/lease.js";
 import type { PullTrouble } from "../domain/pull-state.js";
 import { describeThrown } from "../domain/thrown.js";
 import type { BucketEntry, BucketPort } from "./bucket-port.js";
-import type { Timer } from "./clock.js";
+import { pause, type Timer } from "./clock.js";
 import type { GroupConsumers } from "./group-consumers.js";
 import { SuspectTurns } from "./isolation.js";
 import type { LaneConsumerPort } from "./lane-consumer-port.js";
@@ -33,6 +33,8 @@ const stepsAtOnce = 16;
 const planMs = 20;
 const sweepMs = 60_000;
 const drainMs = 2_000;
+/** How long the first owners of a group on an interest stream may take to make every lane's consumer. */
+const firstLanesMs = 30_000;
 
 /** The lanes this worker owns: claims those that are its share, gives back those that are another's. */
 export class OwnedLanes implements LaneSet {
@@ -119,6 +121,7 @@ export class OwnedLanes implements LaneSet {
     await this.#agree(this.#parts.snapshot);
     await this.#group.join();
     this.#planSoon();
+    if (this.#parts.snapshot.retention === "interest") await this.#everyLaneStored();
     void context.watch.look();
   }
 
@@ -188,6 +191,19 @@ export class OwnedLanes implements LaneSet {
     const { options } = this.#host;
     const wish = () => groupWish(consumerPort, consumers, options, snapshot, newId);
     await this.#group.agree(wish, snapshot.created);
+  }
+
+  /** With interest retention an event of a lane without a consumer is dropped at once: nobody is to publish before (O4). */
+  async #everyLaneStored(): Promise<void> {
+    const { clock } = this.#host;
+    const deadline = clock.now() + firstLanesMs;
+    while (!this.#group.view.everyLaneHasConsumer(this.incarnation())) {
+      if (clock.now() >= deadline) {
+        const text = `not every lane has a consumer after ${firstLanesMs} ms; try again`;
+        throw new LanekeeperError("REQUEST_TIMEOUT", text);
+      }
+      await pause(clock, 20);
+    }
   }
 
   #planSoon(): void {
