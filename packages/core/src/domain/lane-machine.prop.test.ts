@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { CompletedMemory } from "./completed-memory.js";
 import { type LaneEffect, type LaneInput, LaneMachine } from "./lane-machine.js";
 
 /**
@@ -204,7 +205,7 @@ class World {
   constructor(maxAckPending: number, plant: Plant) {
     this.#maxAckPending = maxAckPending;
     const retry = { attempts: 2, initialDelayMs: 50, factor: 2, maxDelayMs: 200, jitter: 0 };
-    this.#machine = plant(new LaneMachine({ retry, onExhausted: "block" }));
+    this.#machine = plant(new LaneMachine({ retry, onExhausted: "block" }, new CompletedMemory()));
   }
 
   take(move: Move): void {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { CompletedMemory } from "./completed-memory.js";
 import { type LaneEffect, LaneMachine, type LaneMachineOptions } from "./lane-machine.js";
 
 const retry = { attempts: 3, initialDelayMs: 100, factor: 2, maxDelayMs: 1_000, jitter: 0 };
 
 function machine(options: Partial<LaneMachineOptions> = {}): LaneMachine {
-  return new LaneMachine({ retry, onExhausted: "block", ...options });
+  return new LaneMachine({ retry, onExhausted: "block", ...options }, new CompletedMemory());
 }
 
 function deliver(lane: LaneMachine, seq: number, key = "k", stamp = `at-${seq}`): LaneEffect[] {

@@ -6,6 +6,7 @@ import { SlotQueue } from "../domain/slot-queue.js";
 import { resolveWorkerOptions, type WorkerOptions } from "../domain/worker-options.js";
 import type { Delivery, LaneFeed } from "./lane-feed-port.js";
 import { type LaneHost, LaneRunner } from "./lane-runner.js";
+import { SharedPolicy } from "./shared-policy.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
 
 /** A feed that writes down what is sent: "ack 1", "drop 1 TERMINAL", "release 1 after 200", "working 1". */
@@ -76,17 +77,13 @@ export class LaneScene {
   readonly runs: OpenRun[] = [];
   readonly slots: SlotQueue;
   readonly runner: LaneRunner;
-  /** What close() waits for. */
-  readonly acks: Promise<boolean>[] = [];
-  draining = false;
-  finishing = false;
   /** Whether pings are answered: the proof is always fresh, or stays as it was. */
   pinged = true;
   #proof = { at: 0, wall: 0 };
 
   constructor(options: Partial<WorkerOptions<Record<string, unknown>>> = {}) {
     const resolved = resolveWorkerOptions<Record<string, unknown>>(
-      { group: "g", ackWaitMs, retry: { jitter: 0 }, ...options },
+      { group: "g", assignment: "shared", ackWaitMs, retry: { jitter: 0 }, ...options },
       "worker",
     );
     this.slots = new SlotQueue(resolved.concurrency);
@@ -105,12 +102,9 @@ export class LaneScene {
       notify: (notification) => void this.told.push(notification),
       random: () => 0,
       incarnation: () => "incarnation",
-      proof: () => this.proof(),
-      answersHeldBack: () => this.draining,
-      confirmsAcks: () => this.finishing,
-      awaitAck: (confirmation) => void this.acks.push(confirmation),
     };
-    this.runner = new LaneRunner(0, "lk-g-g1-0", holdRules(resolved.ackWaitMs), host);
+    const policy = new SharedPolicy(holdRules(resolved.ackWaitMs), () => this.proof());
+    this.runner = new LaneRunner(0, policy, host, "lk-g-g1-0");
   }
 
   proof(): { at: number; wall: number } {
@@ -125,6 +119,7 @@ export class LaneScene {
       bytes: new TextEncoder().encode("{}"),
       headers: {},
       seq,
+      deliverySeq: seq,
       deliveries: 1,
       stamp: `17670000000000000${String(seq).padStart(2, "0")}`,
       reply: `ack.${seq}`,

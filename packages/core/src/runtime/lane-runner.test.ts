@@ -288,25 +288,22 @@ describe("closing", () => {
     const scene = new LaneScene();
     scene.deliver(1);
     await scene.settle();
-    scene.draining = true;
+    scene.runner.beginDrain();
     await scene.end();
     expect(scene.feed.sent).toEqual([]);
-    scene.draining = false;
-    scene.finishing = true;
-    scene.runner.close();
+    scene.runner.finishDrain();
     expect(scene.feed.sent).toEqual(["ack 1 confirmed"]);
-    expect(await Promise.all(scene.acks)).toEqual([true]);
+    expect(await scene.runner.acksConfirmed()).toBe(true);
   });
 
   test("answers kept back for a consumer that is gone are not sent to its successor", async () => {
     const scene = new LaneScene();
     scene.deliver(1);
     await scene.settle();
-    scene.draining = true;
+    scene.runner.beginDrain();
     await scene.end();
     scene.runner.reset(true);
-    scene.draining = false;
-    scene.runner.close();
+    scene.runner.finishDrain();
     expect(scene.feed.sent).toEqual([]);
   });
 
@@ -315,8 +312,7 @@ describe("closing", () => {
     scene.deliver(1, "runs");
     scene.deliver(2, "waits for a slot");
     await scene.settle();
-    scene.finishing = true;
-    scene.runner.close();
+    scene.runner.finishDrain();
     expect(scene.feed.sent).toEqual(["release 2 after 0"]);
     await scene.end();
     expect(scene.feed.sent).toEqual(["release 2 after 0", "ack 1 confirmed"]);
@@ -333,7 +329,7 @@ describe("closing", () => {
     await scene.settle();
     scene.clock.freeze(20_000);
     scene.tick();
-    scene.runner.close();
+    scene.runner.finishDrain();
     await scene.end();
     expect(scene.slots.used).toBe(0);
     expect(scene.feed.sent).toEqual([]);
@@ -343,7 +339,7 @@ describe("closing", () => {
     const scene = new LaneScene();
     scene.deliver(1);
     await scene.settle();
-    scene.runner.close();
+    scene.runner.finishDrain();
     await scene.fail(new LanekeeperError("FENCED", "whatever is thrown"));
     expect(scene.feed.sent).toEqual(["release 1 after 200"]);
   });
@@ -352,7 +348,7 @@ describe("closing", () => {
     const scene = new LaneScene();
     scene.deliver(1);
     await scene.settle();
-    scene.runner.close();
+    scene.runner.finishDrain();
     scene.runner.abortRuns("CLOSING", "the grace is over");
     expect(scene.last().signal.reason).toMatchObject({ code: "CLOSING", message: "the grace is over" });
   });
