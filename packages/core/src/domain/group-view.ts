@@ -21,6 +21,8 @@ export interface DeathCandidate {
 export interface LanePlan {
   /** Lanes to claim, with the dead member they are taken from. */
   readonly claim: readonly { readonly lane: number; readonly deadOwner: string | undefined }[];
+  /** Lanes whose claim names this member. */
+  readonly mine: readonly number[];
   /** Own lanes to give back, and for whom. */
   readonly giveBack: readonly { readonly lane: number; readonly to: string }[];
 }
@@ -142,7 +144,7 @@ export class GroupView {
   /** What `self` should do, given the claims of this incarnation. Empty when `self` does not take part. */
   plan(self: string, incarnation: string, now: number): LanePlan {
     const live = this.live();
-    if (!live.includes(self)) return { claim: [], giveBack: [] };
+    if (!live.includes(self)) return { claim: [], mine: [], giveBack: [] };
     const states = Array.from({ length: this.#lanes }, (_, lane) => this.#laneState(lane, incarnation, now));
     const owners = states.map(({ owner }) => owner);
     // Lanes move to a member only once it has been there for a moment; free ones it may take at once.
@@ -159,7 +161,8 @@ export class GroupView {
       const mine = owner === self && states[lane]?.free === false;
       return mine && to !== undefined && to !== self ? [{ lane, to }] : [];
     });
-    return { claim, giveBack };
+    const mine = states.flatMap(({ owner, free }, lane) => (owner === self && !free ? [lane] : []));
+    return { claim, mine, giveBack };
   }
 
   #laneState(lane: number, incarnation: string, now: number): LaneState {

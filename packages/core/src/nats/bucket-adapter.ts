@@ -1,4 +1,4 @@
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import { errors, headers, type NatsConnection } from "@nats-io/nats-core";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
@@ -6,6 +6,8 @@ import type { BucketEntry, BucketPort, BucketWatch, WriteOutcome } from "../runt
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 
+/** Milliseconds a request may take: several have to fit into a lease, and one without an answer is made again. */
+const requestMs = 1_500;
 /** Refusals that prove nothing: on a replicated bucket another write of the same record is under way. */
 const wrongLastSequence = 10_071;
 
@@ -22,7 +24,9 @@ export async function bucketAdapter(
   options: BucketOptions,
 ): Promise<BucketPort> {
   const { bucket, create, replicas } = options;
-  const js = jetstream(connection, { apiPrefix: api.prefix, timeout: api.timeoutMs });
+  const timeout = Math.min(api.timeoutMs, requestMs);
+  const js = jetstream(connection, { apiPrefix: api.prefix, timeout });
+  const manager = await jetstreamManager(connection, { apiPrefix: api.prefix, timeout, checkAPI: false });
   const stream = `KV_${bucket}`;
   const kv = await open(new Kvm(js), api, bucket, stream, create ? replicas : undefined);
   const subject = (key: string) => `$KV.${bucket}.${key}`;
@@ -37,7 +41,7 @@ export async function bucketAdapter(
       const { seq } = await js.publish(writeSubject(key), body, {
         headers: marks,
         expect: { lastSubjectSequence: expected },
-        timeout: api.timeoutMs,
+        timeout,
       });
       return { type: "written", revision: seq };
     } catch (error) {
@@ -48,12 +52,21 @@ export async function bucketAdapter(
     }
   }
 
+  /** Takes the mark of a removal away, too: members come and go for years. Whoever watches has been told by then. */
+  async function forget(key: string, revision: number): Promise<void> {
+    try {
+      await api.manager.streams.purge(stream, { filter: subject(key), seq: revision + 1 });
+    } catch {
+      // It stays, and says the same.
+    }
+  }
+
   return {
     replicas: (await status(kv, bucket)).replicas,
     async read(key) {
       try {
         // Through the API, so that the leader answers: a bucket's own gets may be answered by a stale replica.
-        const found = await api.manager.streams.getMessage(stream, { last_by_subj: subject(key) });
+        const found = await manager.streams.getMessage(stream, { last_by_subj: subject(key) });
         if (found === null) return undefined;
         const removed = (found.header?.get("KV-Operation") ?? "") !== "";
         return { key, revision: found.seq, value: removed ? undefined : found.string() };
@@ -62,7 +75,11 @@ export async function bucketAdapter(
       }
     },
     write: (key, value, expected) => put(key, value, expected, false),
-    remove: (key, expected) => put(key, "", expected, true),
+    async remove(key, expected) {
+      const outcome = await put(key, "", expected, true);
+      if (outcome.type === "written") await forget(key, outcome.revision);
+      return outcome;
+    },
     async keys(prefix) {
       try {
         const { state } = await api.manager.streams.info(stream, { subjects_filter: subject(`${prefix}>`) });

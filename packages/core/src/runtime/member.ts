@@ -1,15 +1,18 @@
 import type { Lease } from "../domain/lease.js";
 import { formatMember, type MemberRecord, recordVersion } from "../domain/member-record.js";
-import type { BucketPort } from "./bucket-port.js";
+import type { BucketEntry, BucketPort } from "./bucket-port.js";
 import type { Clock, Timer } from "./clock.js";
 
 /** What a member is told of itself. */
 export interface MemberObserver {
   /** A beat was confirmed: the lease goes on, or goes on again. */
-  beaten(): void;
+  beaten(entry: BucketEntry): void;
   /** Another member has written this one's record, or it is gone: every claim is lost, and a new member has to join. */
   deposed(): void;
 }
+
+/** Beats of unknown outcome that are remembered; older ones cannot carry a lease any more. */
+const maxUnanswered = 64;
 
 /**
  * This process's record in a group, beaten by compare-and-set. A beat that is not at the expected revision proves that
@@ -96,6 +99,7 @@ export class Member {
     const beat = ++this.#beat;
     const sent = { at: this.#clock.now(), wall: this.#clock.wall() };
     this.#sent.set(beat, sent);
+    if (this.#sent.size > maxUnanswered) this.#sent.delete(this.#sent.keys().next().value ?? 0);
     const record: MemberRecord = {
       version: recordVersion,
       name: this.#name,
@@ -104,9 +108,10 @@ export class Member {
       status: this.#status,
     };
     try {
-      const outcome = await this.#bucket.write(this.#key, formatMember(record), this.#revision);
+      const text = formatMember(record);
+      const outcome = await this.#bucket.write(this.#key, text, this.#revision);
       if (this.#over) return;
-      if (outcome.type === "written") this.#confirmed(beat, outcome.revision);
+      if (outcome.type === "written") this.#confirmed(beat, outcome.revision, text);
       else await this.#readBack();
     } catch {
       // No connection: the lease runs out by itself.
@@ -120,7 +125,7 @@ export class Member {
     const record = entry?.value === undefined ? undefined : (JSON.parse(entry.value) as MemberRecord);
     const mine = record !== undefined && (record.status === "live" || record.status === "leaving");
     if (entry !== undefined && mine && this.#sent.has(record.beat)) {
-      this.#confirmed(record.beat, entry.revision);
+      this.#confirmed(record.beat, entry.revision, entry.value ?? "");
     } else {
       this.lease.end();
       this.stop();
@@ -128,11 +133,11 @@ export class Member {
     }
   }
 
-  #confirmed(beat: number, revision: number): void {
+  #confirmed(beat: number, revision: number, value: string): void {
     const sent = this.#sent.get(beat);
     for (const known of this.#sent.keys()) if (known <= beat) this.#sent.delete(known);
     this.#revision = revision;
     if (sent !== undefined) this.lease.confirmed(sent.at, sent.wall);
-    this.#observer.beaten();
+    this.#observer.beaten({ key: this.#key, revision, value });
   }
 }

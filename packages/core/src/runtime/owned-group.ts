@@ -100,7 +100,10 @@ export class OwnedGroup {
   async join(): Promise<void> {
     const { bucket, group } = this.#parts;
     const prefix = bucketKeys.prefix(group);
-    this.#watch = bucket.watch(prefix, (entry) => this.seen(entry));
+    this.#watch = bucket.watch(prefix, (entry) => {
+      if (entry.key === bucketKeys.member(group, this.memberId)) this.#echoedAt = this.#parts.clock.now();
+      this.seen(entry);
+    });
     const queue = new PQueue({ concurrency: readsAtOnce });
     const keys = await bucket.keys(prefix);
     const entries = await queue.addAll(keys.map((key) => () => bucket.read(key)));
@@ -135,7 +138,6 @@ export class OwnedGroup {
     const key = readRecordKey(group, entry.key);
     const now = clock.now();
     if (key?.type === "member") {
-      if (key.id === this.memberId) this.#echoedAt = now;
       if (this.view.member(key.id, entry.revision, entry.value, now)) observer.changed();
     } else if (key?.type === "lane" && key.generation === generation) {
       if (this.view.claim(key.lane, entry.revision, entry.value, now)) observer.changed();
@@ -154,7 +156,10 @@ export class OwnedGroup {
       bucket,
       clock,
       observer: {
-        beaten: () => observer.beaten(),
+        beaten: (entry) => {
+          this.seen(entry);
+          observer.beaten();
+        },
         deposed: () => void this.#deposed(id),
       },
     });

@@ -62,6 +62,8 @@ export class OwnedLane {
   #broken = false;
   /** The claim was this worker's before: what it knows of the lane is newer than what the claim says. */
   #renewing = false;
+  /** Whether this claim has been taken up: before that, the claim knows better. */
+  #tookUp = false;
   #givenTo: string | undefined;
   #deadOwner: string | undefined;
   #steps: Promise<void> | undefined;
@@ -160,19 +162,13 @@ export class OwnedLane {
     if (this.#phase !== "running" || this.#steps !== undefined || now - this.#savedAt < progressMs) return;
     this.#savedAt = now;
     const progress = this.policy.memory.record();
-    const text = JSON.stringify(progress?.open);
-    // Without gaps the consumer's own ack floor tells as much.
-    if (
-      progress === undefined ||
-      text === this.#saved ||
-      (progress.open.length < 2 && this.#saved.length <= 2)
-    )
-      return;
+    // As long as nothing is settled above an open event, the consumer's own ack floor tells as much.
+    if (progress === undefined || (progress.open[0] ?? progress.top) >= progress.top) return;
+    const text = JSON.stringify(progress);
+    if (text === this.#saved) return;
     this.#saved = text;
-    this.#steps = this.#update({ progress }).then(
-      () => this.#stepsEnded(),
-      () => this.#stepsEnded(),
-    );
+    const ended = () => this.#stepsEnded();
+    this.#steps = this.#update((record) => ({ ...record, progress })).then(ended, ended);
   }
 
   stop(): void {
@@ -213,7 +209,7 @@ export class OwnedLane {
         return;
       } else {
         this.#phase = "rewinding";
-        this.#renewing = true;
+        this.#renewing = this.#tookUp;
         await this.#renewClaim();
       }
       if (this.#claim === undefined) this.#phase = "free";
@@ -238,6 +234,7 @@ export class OwnedLane {
     const claim = await this.#writeClaim(previous, revision, this.#deadOwner);
     if (claim === undefined) return;
     this.#claim = claim;
+    this.#tookUp = false;
     this.#wanted = true;
   }
 
@@ -248,7 +245,7 @@ export class OwnedLane {
     if (current === undefined) return;
     const mine = previous !== undefined && previous !== "newer" && previous.owner === host.memberId();
     if (!mine || previous.nonce !== current.record.nonce) return this.fence(true);
-    const progress = this.policy.memory.record();
+    const progress = this.#renewing ? this.policy.memory.record() : undefined;
     const { cleanAt: _, ...kept } = previous;
     const claim = await this.#writeClaim(
       progress === undefined ? kept : { ...kept, progress },
@@ -279,6 +276,7 @@ export class OwnedLane {
     deadOwner: string | undefined,
   ): Promise<Held | undefined> {
     const host = this.#host;
+    const named = await host.takeover.newestEpoch(this.lane);
     const nonce = host.newNonce();
     const { givenTo: _, ...kept } = previous ?? emptyClaim(host.incarnation());
     // Carried on with the claim, so that a claimant that dies before it has looked leaves the death on record.
@@ -336,10 +334,11 @@ export class OwnedLane {
       deaths: judged,
       ...(poison.length > 0 ? { poison } : {}),
     };
-    await host.takeover.prepare(this.lane, next, base, (record) => this.#update(record, true));
+    await host.takeover.prepare(this.lane, next, base, () => this.#update(() => next));
     if (this.#claim === undefined || this.#lapsed() || this.#ended) return;
     const { record } = this.#claim;
     this.#broken = false;
+    this.#tookUp = true;
     if (!this.#renewing) this.policy.memory.restore(record.progress);
     this.#saved = "";
     this.policy.begin({
@@ -375,16 +374,12 @@ export class OwnedLane {
     if (this.#claim === undefined || this.#lapsed()) return;
     const clean = !this.#broken && runner.inFlight === 0 && (await runner.acksConfirmed());
     const progress = this.policy.memory.record();
-    const { owner: _, leaseMs: __, cleanAt: ___, givenTo: ____, ...rest } = this.#claim.record;
-    await this.#update(
-      {
-        ...rest,
-        ...(progress === undefined ? {} : { progress }),
-        ...(clean ? { cleanAt: this.policy.deliveries } : {}),
-        ...(this.#givenTo === undefined ? {} : { givenTo: this.#givenTo }),
-      },
-      true,
-    );
+    await this.#update(({ owner: _, leaseMs: __, cleanAt: ___, givenTo: ____, ...rest }) => ({
+      ...rest,
+      ...(progress === undefined ? {} : { progress }),
+      ...(clean ? { cleanAt: this.policy.deliveries } : {}),
+      ...(this.#givenTo === undefined ? {} : { givenTo: this.#givenTo }),
+    }));
     this.policy.end();
     this.#isolation.end();
     this.#unfeed();
@@ -401,13 +396,11 @@ export class OwnedLane {
   }
 
   async #markTesting(seq: number | undefined): Promise<boolean> {
-    const claim = this.#claim;
-    if (claim === undefined) return false;
-    const { testing: before, ...rest } = claim.record;
-    const deaths = seq === undefined && before !== undefined ? cleared(rest.deaths, before) : rest.deaths;
-    const next = seq === undefined ? { ...rest, deaths } : { ...rest, deaths, testing: seq };
     try {
-      await this.#update(next, true);
+      await this.#update(({ testing, ...rest }) => {
+        const deaths = seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
+        return seq === undefined ? { ...rest, deaths } : { ...rest, deaths, testing: seq };
+      });
       return this.#claim?.record.testing === seq;
     } catch {
       return false;
@@ -415,12 +408,12 @@ export class OwnedLane {
   }
 
   /** Changes our claim's record; fences the lane when it is not ours any more. Rejects when nothing is known. */
-  async #update(change: Partial<ClaimRecord>, whole = false): Promise<void> {
+  async #update(change: (record: ClaimRecord) => ClaimRecord): Promise<void> {
     const { bucket } = this.#host;
     for (let attempt = 0; attempt < 5; attempt++) {
       const claim = this.#claim;
       if (claim === undefined) return;
-      const record = whole ? (change as ClaimRecord) : { ...claim.record, ...change };
+      const record = change(claim.record);
       const text = formatClaim(record);
       const outcome = await bucket.write(this.#key, text, claim.revision);
       if (outcome.type === "written") {
@@ -428,7 +421,8 @@ export class OwnedLane {
         return;
       }
       const entry = await bucket.read(this.#key);
-      if (this.#claim !== claim) return;
+      // Another update of ours came in between; this one is made on top of it.
+      if (this.#claim !== claim) continue;
       if (entry?.value === text) {
         this.#claim = { record, revision: entry.revision };
         return;
@@ -436,7 +430,7 @@ export class OwnedLane {
       const found = entry?.value === undefined ? undefined : parseClaim(entry.value);
       const mine = found !== undefined && found !== "newer" && found.nonce === claim.record.nonce;
       if (entry === undefined || !mine || found.owner !== this.#host.memberId()) return this.fence(true);
-      this.#claim = { record: claim.record, revision: entry.revision };
+      this.#claim = { record: { ...found, epoch: claim.record.epoch }, revision: entry.revision };
     }
     throw new LanekeeperError("REQUEST_TIMEOUT", `the claim of lane ${this.lane} could not be written`);
   }

@@ -220,9 +220,11 @@ export class OwnedLanes implements LaneSet {
     const now = clock.now();
     if (this.#group.lease.lapsed(now, clock.wall())) return;
     const { view, memberId, record } = this.#group;
-    const { claim, giveBack } = view.plan(memberId, record.incarnation, now);
+    const { claim, mine, giveBack } = view.plan(memberId, record.incarnation, now);
+    // A claim of ours that we do not know of: its write timed out and came through all the same.
+    const unknown = mine.map((lane) => ({ lane, deadOwner: undefined }));
     let steps = this.#lanes.filter((lane) => lane.busy).length;
-    for (const { lane, deadOwner } of claim) {
+    for (const { lane, deadOwner } of [...unknown, ...claim]) {
       const owned = this.#lanes[lane];
       if (owned === undefined || owned.held || owned.busy || steps >= stepsAtOnce) continue;
       steps++;
