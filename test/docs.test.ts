@@ -114,6 +114,20 @@ describe("pages", () => {
     }
   });
 
+  test("the record on dependencies gives a reason for each one of every package", () => {
+    const manifests = ["package.json", "test/package.json", "bench/package.json"].concat(
+      readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/package.json`),
+    );
+    const named = page("docs/adr/0001-dependencies.md").codeWords;
+    for (const path of manifests) {
+      const manifest: Record<"dependencies" | "devDependencies", Record<string, string> | undefined> =
+        JSON.parse(readFileSync(join(ROOT, path), "utf8"));
+      for (const name of Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })) {
+        if (!name.startsWith("@lanekeeper/")) expect(named, `${name} of ${path}`).toContain(name);
+      }
+    }
+  });
+
   test("no page speaks of how the project is made, or of what is left to do", () => {
     const forbidden = /\bissues? #?\d|\bsessions? \d|\bTO-?DO\b|\bFIX-?ME\b|\/work\/|\/tmp\/helper/i;
     const found = pages.flatMap(({ path, text }) =>
