@@ -12,6 +12,7 @@ export class SlotQueue {
   readonly #capacity: number;
   #used = 0;
   #paused = false;
+  #serving = false;
   #waiting: SlotRequest[] = [];
   #head = 0;
 
@@ -47,6 +48,17 @@ export class SlotQueue {
   }
 
   #serve(): void {
+    // A grant may release at once (its event has lapsed); thousands of those in a row must not nest.
+    if (this.#serving) return;
+    this.#serving = true;
+    try {
+      this.#serveWaiting();
+    } finally {
+      this.#serving = false;
+    }
+  }
+
+  #serveWaiting(): void {
     while (!this.#paused && this.#used < this.#capacity && this.#head < this.#waiting.length) {
       const next = this.#waiting[this.#head++] as SlotRequest;
       if (this.#head > 1_024 && this.#head * 2 > this.#waiting.length) {
