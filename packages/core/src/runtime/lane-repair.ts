@@ -42,6 +42,7 @@ export class LaneRepair {
   #group: ReadyGroup;
   #created: string;
   #startingOver: Promise<void> | undefined;
+  #lookingForStuck = false;
   #stopped = false;
 
   constructor(parts: LaneRepairParts) {
@@ -78,6 +79,17 @@ export class LaneRepair {
 
   /** Events that wait for somebody (blocked, misrouted): removed from the stream, they free their lane. */
   async lookForStuck(): Promise<void> {
+    // While the server is slow to answer, looks must not pile up.
+    if (this.#lookingForStuck) return;
+    this.#lookingForStuck = true;
+    try {
+      await this.#lookAtStuck();
+    } finally {
+      this.#lookingForStuck = false;
+    }
+  }
+
+  async #lookAtStuck(): Promise<void> {
     const { context, runners } = this.#parts;
     for (const runner of runners) {
       for (const { seq } of runner.stuck()) {
@@ -99,7 +111,9 @@ export class LaneRepair {
       const state = await context.watch.look();
       if (this.#stopped || state.type !== "ok" || state.snapshot.created !== this.#created) return;
       runner.reset(false);
-      const fromSeq = Math.max(runner.settledBelow, this.#group.startSeq);
+      // What the consumer had settled when this worker found it, it has settled for good.
+      const floor = this.#group.lanes[runner.lane]?.ackFloor ?? 0;
+      const fromSeq = Math.max(runner.settledBelow, floor + 1, this.#group.startSeq);
       await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
       const text = `consumer ${runner.consumer} was deleted; it was made again from sequence ${fromSeq}`;
       notify({
@@ -124,7 +138,8 @@ export class LaneRepair {
     const { consumers, wish, runners, health, notify } = this.#parts;
     for (const runner of runners) runner.reset(true);
     try {
-      const group = await consumers.ensure(wish, snapshot);
+      // O4: the new stream is the group's from its first event on, wherever it started in the old one.
+      const group = await consumers.ensure({ ...wish, start: "all" }, snapshot);
       if (this.#stopped) return;
       // What came in between may have been handled under the old stream's name; it is let go and comes again.
       for (const runner of runners) runner.reset(true);

@@ -106,6 +106,12 @@ export class LaneRunner {
     return this.#machine.stuck();
   }
 
+  /** Why the lane stands still, when it is for an event that is not its own. */
+  misrouted(): LanekeeperError | undefined {
+    const event = this.#machine.stuck().find(({ misrouted }) => misrouted);
+    return event === undefined ? undefined : this.#held.get(event.seq)?.error;
+  }
+
   delivered(delivery: Delivery): void {
     const { seq, stamp } = delivery;
     const { at, wall } = this.#host.proof();

@@ -253,11 +253,22 @@ class SharedWorker implements LaneWorker, LaneHost {
     this.#liveness.tick();
     const now = this.clock.now();
     const wall = this.clock.wall();
-    for (const runner of this.#runners) runner.tick(now, wall);
+    for (const runner of this.#runners) {
+      runner.tick(now, wall);
+      this.#judgeMisrouted(runner);
+    }
     if (now - this.#stuckCheckedAt >= stuckCheckMs) {
       this.#stuckCheckedAt = now;
       void this.#repair.lookForStuck();
     }
+  }
+
+  /** A lane that a foreign event has stopped does not go on by itself: that is unhealthy until somebody removes it. */
+  #judgeMisrouted(runner: LaneRunner): void {
+    const cause = `misrouted in lane ${runner.lane}`;
+    const error = runner.misrouted();
+    if (error === undefined) this.#health.clear(cause);
+    else this.#health.fault(cause, error);
   }
 
   #connectionChanged(change: ConnectionChange): void {
