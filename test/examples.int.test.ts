@@ -40,6 +40,8 @@ test("retries: a key's next event waits for the retries of the one before, and a
     "flaky: attempt 3 at 200 cents",
     "flaky: paid 200 cents",
     "flaky: attempt 1 at 300 cents",
+    "flaky: attempt 2 at 300 cents",
+    "flaky: attempt 3 at 300 cents",
     "flaky: paid 300 cents",
   ]);
   expect(of("wrong")).toEqual([

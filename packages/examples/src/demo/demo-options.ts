@@ -17,7 +17,7 @@ export interface DemoOptions {
   readonly maxSeconds: number;
 }
 
-const DEFAULT_EVENTS = 2_500;
+const DEFAULT_EVENTS = 2_000;
 
 /**
  * Reads the command line.
@@ -60,7 +60,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       "--max-seconds <count>",
       "time for each mode, in seconds; then it is stopped",
       whole(1, 86_400),
-      20,
+      15,
     )
     .addHelpText("after", NOTES)
     .allowExcessArguments(false)
