@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { minimumServerVersion } from "@lanekeeper/core";
+import { openDatabase } from "@lanekeeper/examples/dist/customer-events/database.js";
 import { describe, expect, test } from "vitest";
 import { linkFault, parsePage, ROOT, readPages } from "./harness/markdown.js";
 
@@ -57,13 +57,11 @@ describe("snippets", () => {
   });
 
   test("O6: the fence's SQL refuses a lower token of the same incarnation, and nothing else", () => {
-    const require = createRequire(join(ROOT, "packages/examples/package.json"));
-    const Database: new (file: string) => SqlDatabase = require("libsql");
     const sql = page("docs/guarantees.md").snippets.find(({ info }) => info === "sql")?.code ?? "";
     const [create = "", take = ""] = sql.split(/;\n\n/);
     const inGuide = page("docs/guides/effects-and-fencing.md").text;
     expect(oneLine(inGuide)).toContain(oneLine(take.replace(/^--.*$/gm, "")).replace(/;$/, ""));
-    const database = new Database(":memory:");
+    const database = openDatabase(":memory:");
     try {
       database.exec(create);
       const statement = database.prepare(take.replace(/\$(\d)/g, "?"));
@@ -155,13 +153,6 @@ describe("pages", () => {
     }
   });
 });
-
-/** What the test needs of libsql, which is a dependency of the examples. */
-interface SqlDatabase {
-  exec(sql: string): void;
-  prepare(sql: string): { run(...values: unknown[]): { changes: number } };
-  close(): void;
-}
 
 /** `docs/guides/x.md`, 12 → `docs-guides-x.md.12.mts`. */
 function moduleName(path: string, line: number): string {
