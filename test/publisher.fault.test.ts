@@ -94,6 +94,33 @@ test("expectLastSeq: an event whose ack was lost is not taken for a conflict wit
   expect(await opened.stored()).toEqual(["k/n1"]);
 });
 
+test("expectLastSeq on three replicas: with every fifth ack lost, each append is stored once and only real conflicts are told", async () => {
+  await using server = await startTestServer({ nodes: 3 });
+  await using proxy = await startNatsProxy(server.url);
+  await using opened = await openTestLanes(proxy.url, { create: { streamConfig: { num_replicas: 3 } } });
+  await using publisher = opened.lanes.publisher();
+  let acks = 0;
+  const rule = proxy.intercept({
+    direction: "to-client",
+    action: "drop",
+    match: (frame) => isPubAck(frame) && acks++ % 5 === 0,
+  });
+  const append = async (key: string) => {
+    let expectLastSeq = 0;
+    for (let n = 0; n < 5; n++) {
+      const { seq } = await publisher.publish({ key, type: `n${n}`, data: n, expectLastSeq });
+      expectLastSeq = seq;
+    }
+    const stale = publisher.publish({ key, type: "stale", data: 1, expectLastSeq: expectLastSeq - 1 });
+    expect(await outcomeOf(stale)).toBe("WRONG_LAST_SEQUENCE");
+  };
+  await Promise.all(Array.from({ length: 10 }, (_, k) => append(`k${k}`)));
+  expect(rule.frames.length).toBeGreaterThan(0);
+  const stored = await opened.stored();
+  expect(stored).toHaveLength(50);
+  for (let k = 0; k < 10; k++) expect(numbersOf(stored, `k${k}`)).toEqual([0, 1, 2, 3, 4]);
+}, 120_000);
+
 /** Publishes on `keys` keys without awaiting, as long as `during` runs; all must be stored, in order, each once. */
 async function publishThrough(
   opened: Awaited<ReturnType<typeof openTestLanes>>,
