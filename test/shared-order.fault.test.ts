@@ -147,7 +147,9 @@ test(
     for (const share of [500, 1_200]) {
       await scene.settled(share, 60_000);
       await scene.server.kill();
+      scene.history.record({ kind: "note", text: "server killed" });
       await scene.server.restart();
+      scene.history.record({ kind: "note", text: "server is back" });
     }
     await publisher.finished(60_000);
     await scene.settled(2_000, 60_000);
@@ -156,6 +158,22 @@ test(
     expect(await scene.stored()).toHaveLength(2_000);
   },
 );
+
+test("workers of a new group that start at the same moment in a three-node cluster all start", {
+  timeout: 240_000,
+}, async () => {
+  await using scene = await startLaneScene({
+    ackWaitMs: 5_000,
+    server: { nodes: 3 },
+    create: { subject: "orders", lanes: 16, streamConfig: { num_replicas: 3 } },
+  });
+  const workers = await Promise.all(["A", "B", "C"].map((name) => scene.worker({ name })));
+  const events = { type: "turns" as const, count: 100, keys: 25 };
+  await (await scene.publisher({ name: "publisher", events })).finished(60_000);
+  await scene.settled(100, 60_000);
+  for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
+  expectNoFaults((await scene.check()).faults);
+});
 
 test("R40, O1–O4, P1: ten leader stepdowns over 1,000 events in a three-node cluster", {
   timeout: 240_000,
@@ -166,7 +184,8 @@ test("R40, O1–O4, P1: ten leader stepdowns over 1,000 events in a three-node c
     create: { subject: "orders", lanes: 8, streamConfig: { num_replicas: 3 } },
   });
   const handler = [{ act: { type: "succeed" as const, afterMs: 5 } }];
-  const workers = await Promise.all(["A", "B", "C"].map((name) => scene.worker({ name, handler })));
+  const workers = [];
+  for (const name of ["A", "B", "C"]) workers.push(await scene.worker({ name, handler }));
   const events = { type: "turns" as const, count: 1_000, keys: 25 };
   const publisher = await scene.publisher({ name: "publisher", events, perSecond: 100 });
   for (let round = 1; round <= 10; round++) {
