@@ -176,7 +176,7 @@ const ENVIRONMENT = /^(?:LANEKEEPER_|NATS_URL$|NATS_SERVER_BIN$|NO_COLOR$)|_PROX
 function namesModule(words: readonly string[]): string {
   const lines = new Set<string>();
   for (const word of words) {
-    const [, subject = "", property = ""] = /^([a-z]+)\.(\w+)/.exec(word) ?? [];
+    const [, subject = "", property = ""] = /^([a-z]+)\.(?!ts$)(\w+)/.exec(word) ?? [];
     const type = SUBJECTS[subject];
     if (type !== undefined) lines.add(`export type _${subject}_${property} = ${type}["${property}"];`);
     const isCode = /^[A-Z]+(_[A-Z]+)+$/.test(word) && !ENVIRONMENT.test(word);
