@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import type { PublisherOptions } from "../domain/publisher-options.js";
 import { systemClock } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import type { LanesContext } from "./lanes-context.js";
@@ -8,7 +9,7 @@ import { createPublisher } from "./publisher.js";
 import { StreamWatch } from "./stream-watch.js";
 
 /** A publisher whose connection is a list of what was sent. */
-function setUp() {
+function setUp(options: PublisherOptions = {}) {
   const sent: { message: PublishMessage; token: number }[] = [];
   const changes = new Set<(change: ConnectionChange) => void>();
   const state: { listener?: PublishListener; closed: boolean } = { closed: false };
@@ -52,7 +53,7 @@ function setUp() {
     watch: new StreamWatch(streamPort, layout, systemClock),
     notify: () => {},
   };
-  const publisher = createPublisher<Record<string, unknown>>(context, port);
+  const publisher = createPublisher<Record<string, unknown>>(context, port, options);
   const answer = (token: number, text: string) =>
     state.listener?.answered(token, new TextEncoder().encode(text));
   const tell = (change: ConnectionChange) => {
@@ -118,6 +119,25 @@ describe("what comes over the wire", () => {
     expect(await second).toBe("resolved");
     await publisher.close();
   });
+});
+
+test("P1: a codec that publishes, too, does not get the outer event's id", async () => {
+  const { publisher, sent, answer } = setUp({
+    codec: {
+      encode: (data) => {
+        if (data === "outer")
+          void publisher.publish({ key: "inner", type: "t", data: "inner" }).catch(() => {});
+        return new Uint8Array(1);
+      },
+      decode: (bytes) => bytes,
+    },
+  });
+  const outer = codeOf(publisher.publish({ key: "outer", type: "t", data: "outer" }));
+  const ids = sent.map(({ message }) => new TextDecoder().decode(message.headers));
+  expect(new Set(ids).size).toBe(2);
+  for (const { token } of sent) answer(token, '{"stream":"ORDERS","seq":1}');
+  expect(await outer).toBe("resolved");
+  await publisher.close();
 });
 
 test("size is checked before the wire, headers included", async () => {
