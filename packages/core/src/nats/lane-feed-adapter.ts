@@ -225,7 +225,7 @@ class LaneFeedAdapter implements LaneFeed {
 
   #answer(lane: FedLane, answer: PullAnswer): void {
     if (answer.pull !== undefined && !this.#draining && this.#port.isConnected()) {
-      this.#connection.publish(lane.pullSubject, this.#pullRequest, {
+      this.#publish(lane.pullSubject, this.#pullRequest, {
         reply: `${this.#inbox}.${lane.index}.${answer.pull}`,
       });
     }
@@ -236,7 +236,16 @@ class LaneFeedAdapter implements LaneFeed {
 
   #send(delivery: Delivery, payload: Uint8Array): boolean {
     if (!this.#port.isConnected()) return false;
-    this.#connection.publish(delivery.reply, payload);
-    return true;
+    return this.#publish(delivery.reply, payload);
+  }
+
+  /** False when the connection takes nothing any more: its owner drains it, and this is called where nobody could catch. */
+  #publish(subject: string, payload: Uint8Array, options?: { reply: string }): boolean {
+    try {
+      this.#connection.publish(subject, payload, options);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }
