@@ -4,10 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 const DEMO = fileURLToPath(new URL("../packages/examples/dist/demo/main.js", import.meta.url));
-const DEADLINE_MS = 110_000;
+/** Only a fault takes that long, on however busy a machine. */
+const DEADLINE_MS = 230_000;
+vi.setConfig({ testTimeout: 240_000 });
+/** On a busy machine a mode may take long: these tests are about what is right, not how fast. */
+const NO_CUT = ["--max-seconds", "1000"];
 /** Three keys with many events each: events in flight side by side are bound to share keys. */
 const INPUT = Array.from({ length: 60 }, (_, index) => ({
   customer: { id: `c ${index % 3}` },
@@ -27,27 +31,37 @@ afterEach(() => {
   expect(left).toEqual([]);
 });
 
-describe("O1 to O4 side by side with what plain consumers do", { timeout: 120_000 }, () => {
+describe("O1 to O4 side by side with what plain consumers do", () => {
   test("generated customers: all in order but in the unordered mode, and nothing is missing", async () => {
-    // Handlers that wait 20 ms or more, 64 at once and from 240 events: an event's successor is bound to begin
-    // while the event is being handled.
-    const { code, stdout } = await demo(["--events", "240", "--wait", "20-30", "--workers", "2"]);
+    // Handlers that wait 20 ms or more, 64 at once: an event's successor is bound to begin during the wait.
+    const { code, stdout } = await demo(["--events", "160", "--wait", "20-30", "--workers", "2", ...NO_CUT]);
     expect(code).toBe(0);
     const rows = tableOf(stdout);
     expect(Object.keys(rows)).toEqual(["one at a time", "unordered", "Lanekeeper"]);
-    expect(rows["one at a time"]).toMatchObject({ handled: 240, broken: 0, faults: 0, duplicates: 0 });
-    expect(rows["Lanekeeper"]).toMatchObject({ handled: 240, broken: 0, faults: 0, duplicates: 0 });
-    expect(rows["unordered"]?.handled).toBe(240);
+    expect(rows["one at a time"]).toMatchObject({ handled: 160, broken: 0, faults: 0, duplicates: 0 });
+    expect(rows["Lanekeeper"]).toMatchObject({ handled: 160, broken: 0, faults: 0, duplicates: 0 });
+    expect(rows["unordered"]?.handled).toBe(160);
     expect(rows["unordered"]?.faults).toBeGreaterThan(0);
-    expect(rows["unordered"]?.broken).toBeGreaterThan(0);
     expect(stdout).toMatch(/Lanekeeper: [\d.]+ times as fast, and every key's events kept their order/);
+  });
+
+  test("without order, events break the customers' rules, and the table counts them", async () => {
+    // Waits that differ by up to 400 ms: neighbours of a key are bound to end the other way round.
+    const { code, stdout } = await demo([
+      ...["--events", "300", "--modes", "unordered", "--wait", "0-400", "--workers", "2", ...NO_CUT],
+    ]);
+    expect(code).toBe(0);
+    expect(tableOf(stdout)["unordered"]?.broken).toBeGreaterThan(0);
+    expect(stdout).toMatch(
+      /\d+ events broke a rule or came too late to be applied, such as:\n {4}customer-\d+: /,
+    );
   });
 
   test("a file with nested keys, an order field and types", async () => {
     const file = write("events.ndjson", `${LINES.join("\n")}\n`);
     const { code, stdout } = await demo([
       ...["--input", file, "--key", "customer.id", "--order", "n", "--type", "what"],
-      ...["--wait", "20-30", "--workers", "2"],
+      ...["--wait", "20-30", "--workers", "2", ...NO_CUT],
     ]);
     expect(code).toBe(0);
     expect(stdout).toContain('60 events of 3 keys; in the input "n" rises within every key');
@@ -164,7 +178,7 @@ interface Ended {
 }
 
 function lanekeeperOnly(args: string[], input?: string | Buffer): Promise<Ended> {
-  return demo([...args, "--modes", "lanekeeper", "--workers", "2"], input);
+  return demo([...args, "--modes", "lanekeeper", "--workers", "2", ...NO_CUT], input);
 }
 
 /**

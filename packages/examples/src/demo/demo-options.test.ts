@@ -21,7 +21,7 @@ test("without options: generated events, all modes", () => {
   expect(parseDemoOptions([])).toEqual({
     events: 2_000,
     seed: 1,
-    workers: 4,
+    workers: 3,
     lanes: 64,
     modes: ["one-at-a-time", "unordered", "lanekeeper"],
     wait: { minMs: 2, maxMs: 8 },

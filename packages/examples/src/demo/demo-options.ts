@@ -43,7 +43,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
         .argParser(modes)
         .default([...MODES], "all"),
     )
-    .option("-w, --workers <count>", "worker processes, at most 32", whole(1, 32), 4)
+    .option("-w, --workers <count>", "worker processes, at most 32", whole(1, 32), 3)
     .option(
       "-l, --lanes <count>",
       "lanes, and events in flight of the unordered consumer",
