@@ -9,7 +9,7 @@ import { type LaneHost, LaneRunner } from "./lane-runner.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
 
 /** A feed that writes down what is sent: "ack 1", "drop 1 TERMINAL", "release 1 after 200", "working 1". */
-export class FakeFeed implements LaneFeed {
+class FakeFeed implements LaneFeed {
   readonly sent: string[] = [];
   connected = true;
   /** Whether the server confirms what asks for it. */
