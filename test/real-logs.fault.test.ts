@@ -13,7 +13,7 @@ describe.each(["helpdesk-events.ndjson", "receipt-events.ndjson"])("%s", (name) 
   const missing = missingRealLog(name);
   test.skipIf(missing)(
     `O1–O4, P1: one of 4 workers killed with -9 and one frozen past ackWait${missing ? ` (${missing})` : ""}`,
-    { timeout: 180_000 },
+    { timeout: 400_000 },
     async () => {
       const log = readRealLog(name);
       await using scene = await startLaneScene({
@@ -29,7 +29,7 @@ describe.each(["helpdesk-events.ndjson", "receipt-events.ndjson"])("%s", (name) 
       const events = { type: "ndjson" as const, file: log.file, keyField: "case", typeField: "activity" };
       const publisher = await scene.publisher({ name: "publisher", events });
 
-      await scene.settled(log.events.length / 5, 60_000);
+      await scene.settled(log.events.length / 5, 120_000);
       await victim.kill();
       await freezeWithWorkInHand(scene, sleeper);
       const frozenAt = performance.now();

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
 import type { HistoryRecord } from "./harness/history-record.js";
+import { ackVerbOf } from "./harness/jetstream-frames.js";
 import { type LaneScene, SCENE_STREAM, startLaneScene } from "./harness/lane-scene.js";
 import { startNatsProxy } from "./harness/nats-proxy.js";
 import { recordWire } from "./harness/wire-recorder.js";
@@ -147,7 +148,9 @@ test(
     for (const share of [500, 1_200]) {
       await scene.settled(share, 60_000);
       await scene.server.kill();
+      scene.history.record({ kind: "note", text: "server killed" });
       await scene.server.restart();
+      scene.history.record({ kind: "note", text: "server is back" });
     }
     await publisher.finished(60_000);
     await scene.settled(2_000, 60_000);
@@ -156,6 +159,60 @@ test(
     expect(await scene.stored()).toHaveLength(2_000);
   },
 );
+
+// Acks match the stream sequence only: one that comes late settles what somebody else is running.
+test(
+  "O2, O6: an ack that got lost is not sent again once its lane's consumer is another one",
+  TIMEOUT,
+  async () => {
+    await using scene = await startLaneScene({ ackWaitMs: 12_000, create: { subject: "orders", lanes: 1 } });
+    await using proxy = await startNatsProxy(scene.server.url);
+    const lost = proxy.intercept({
+      direction: "to-server",
+      match: (frame) => ackVerbOf(frame) === "+ACK",
+      action: "drop",
+    });
+    const early = await scene.worker({ name: "A", servers: proxy.url });
+    const events = { type: "turns" as const, count: 2, keys: 1 };
+    await (await scene.publisher({ name: "publisher", events })).finished(20_000);
+    await lost.acted(1);
+    proxy.refuse();
+    proxy.cut();
+    const act = { type: "succeed" as const, afterMs: 4_000 };
+    const late = await scene.worker({ name: "B", handler: [{ when: { n: 1 }, act }] });
+    const manager = await jetstreamManager(scene.connection);
+    for await (const { name } of manager.consumers.list(SCENE_STREAM)) {
+      await manager.consumers.delete(SCENE_STREAM, name);
+    }
+    await scene.seen("B to start m1", isStartIn(late.id), 30_000);
+    lost.remove();
+    const before = proxy.accepted;
+    proxy.admit();
+    await scene.until(() => proxy.accepted > before, { what: "A to come back" });
+    await scene.settled(2, 30_000);
+    await scene.until(() => handlerRuns(scene.history.read()).every((run) => run.outcome === "handled"), {
+      what: "every handler to end",
+    });
+    for (const worker of [early, late]) expect(await worker.stop()).toEqual({ code: 0, signal: null });
+    expectNoFaults((await scene.check()).faults);
+  },
+);
+
+test("workers of a new group that start at the same moment in a three-node cluster all start", {
+  timeout: 240_000,
+}, async () => {
+  await using scene = await startLaneScene({
+    ackWaitMs: 5_000,
+    server: { nodes: 3 },
+    create: { subject: "orders", lanes: 16, streamConfig: { num_replicas: 3 } },
+  });
+  const workers = await Promise.all(["A", "B", "C"].map((name) => scene.worker({ name })));
+  const events = { type: "turns" as const, count: 100, keys: 25 };
+  await (await scene.publisher({ name: "publisher", events })).finished(60_000);
+  await scene.settled(100, 60_000);
+  for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
+  expectNoFaults((await scene.check()).faults);
+});
 
 test("R40, O1–O4, P1: ten leader stepdowns over 1,000 events in a three-node cluster", {
   timeout: 240_000,
@@ -166,7 +223,8 @@ test("R40, O1–O4, P1: ten leader stepdowns over 1,000 events in a three-node c
     create: { subject: "orders", lanes: 8, streamConfig: { num_replicas: 3 } },
   });
   const handler = [{ act: { type: "succeed" as const, afterMs: 5 } }];
-  const workers = await Promise.all(["A", "B", "C"].map((name) => scene.worker({ name, handler })));
+  const workers = [];
+  for (const name of ["A", "B", "C"]) workers.push(await scene.worker({ name, handler }));
   const events = { type: "turns" as const, count: 1_000, keys: 25 };
   const publisher = await scene.publisher({ name: "publisher", events, perSecond: 100 });
   for (let round = 1; round <= 10; round++) {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
 import { JetStreamApiError, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -19,6 +20,21 @@ test("a killed server comes back on the same port with everything it had stored"
   expect(server.url).toBe(url);
   expect(server.nodes[0]?.pid).not.toBe(before);
   expect(await withConnection(server, (connection) => countOf(connection, "ORDERS"))).toBe(20);
+});
+
+test("a restart waits for its port when somebody else holds it for a moment", async () => {
+  await using server = await startTestServer();
+  await server.kill();
+  const holder = createServer().listen(Number(new URL(server.url).port), "127.0.0.1");
+  await once(holder, "listening");
+  const restarted = server.restart();
+  const refused = /address already in use/i;
+  const deadlineAt = performance.now() + 20_000;
+  while (!refused.test(server.nodes[0]?.log() ?? "") && performance.now() < deadlineAt) await sleep(10);
+  expect(server.nodes[0]?.log()).toMatch(refused);
+  holder.close();
+  await restarted;
+  expect(await withConnection(server, (connection) => isAnswered(connection))).toBe(true);
 });
 
 test("a stopped server ends gracefully and starts again", async () => {

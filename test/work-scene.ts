@@ -6,6 +6,7 @@ import {
   type Notification,
   type NotificationType,
   openLanes,
+  type PublisherOptions,
   type WorkerOptions,
 } from "@lanekeeper/core";
 import type { TestServer } from "@lanekeeper/core/testing";
@@ -26,6 +27,8 @@ export interface SceneOptions {
   /** Default: 4 lanes under a subject of the scene's own. */
   create?: Partial<CreateLanes>;
   connect?: NodeConnectionOptions;
+  /** Of the scene's own publisher. */
+  publisher?: PublisherOptions;
 }
 
 /** One handler run as the test saw it; times in milliseconds of `performance.now()`. */
@@ -116,7 +119,7 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
   const create: CreateLanes = { subject, lanes: 4, ...options.create };
   const lanes = owned.own(await openLanes(connection, { stream, create }));
   const manager = await jetstreamManager(connection);
-  const publisher = lanes.publisher();
+  const publisher = lanes.publisher(options.publisher);
   const consumer = (lane: number) => manager.consumers.info(stream, `lk-${group}-g1-${lane}`);
   return {
     stream,

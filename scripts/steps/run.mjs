@@ -9,8 +9,8 @@ export const root = new URL("../../", import.meta.url);
  * @param {string} program
  * @param {readonly string[]} args
  * @param {{ env?: Record<string, string>, timeoutMs: number, cwd?: string | URL, stdin?: "ignore" | "inherit" }} options
- * @returns {Promise<number>} its exit code; 1 when a signal ended it, 127 when it cannot be run, 124 when it was
- * ended because it took longer than `timeoutMs`.
+ * @returns {Promise<number>} its exit code; 130 when Ctrl-C ended it and 1 when another signal did, 127 when it
+ * cannot be run, 124 when it was ended because it took longer than `timeoutMs`.
  */
 export function run(program, args, { env = {}, timeoutMs, cwd = root, stdin = "ignore" }) {
   return new Promise((resolve) => {
@@ -20,21 +20,26 @@ export function run(program, args, { env = {}, timeoutMs, cwd = root, stdin = "i
       stdio: [stdin, "inherit", "inherit"],
     });
     let late = false;
+    // On a terminal Ctrl-C reaches the program too, which then decides how it ends; we wait for it.
+    const onSigint = () => process.stdin.isTTY || child.kill("SIGINT");
+    const onSigterm = () => child.kill("SIGTERM");
+    process.on("SIGINT", onSigint).on("SIGTERM", onSigterm);
     const timer = setTimeout(() => {
       late = true;
       console.error(`${program} ${args.join(" ")}: not done after ${timeoutMs / 1_000} s; ended`);
       child.kill("SIGTERM");
       setTimeout(() => child.kill("SIGKILL"), 5_000).unref();
     }, timeoutMs);
+    const finish = (code) => {
+      clearTimeout(timer);
+      process.off("SIGINT", onSigint).off("SIGTERM", onSigterm);
+      resolve(code);
+    };
     child.once("error", (error) => {
-      clearTimeout(timer);
       console.error(`${program} cannot be run: ${error.message}`);
-      resolve(127);
+      finish(127);
     });
-    child.once("exit", (code) => {
-      clearTimeout(timer);
-      resolve(late ? 124 : (code ?? 1));
-    });
+    child.once("exit", (code, signal) => finish(late ? 124 : (code ?? (signal === "SIGINT" ? 130 : 1))));
   });
 }
 

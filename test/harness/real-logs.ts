@@ -15,7 +15,7 @@ export interface RealLog {
 }
 
 /** Where real event logs are looked for: `LANEKEEPER_LOGS`, otherwise beside the repository. */
-export const realLogsFolder: string =
+const realLogsFolder: string =
   process.env["LANEKEEPER_LOGS"] ?? fileURLToPath(new URL("../../../shared/data", import.meta.url));
 
 /** Why a test that needs the log is skipped, or `false` where it is there; for `test.skipIf` and its name. */

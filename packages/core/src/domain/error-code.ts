@@ -29,6 +29,7 @@ export const errorCodes = [
   "CONSUMER_NOT_FOUND",
   "CONSUMER_OVERLAPS",
   "GROUP_RUNNING",
+  "REWIND_INTERRUPTED",
   "GROUP_NOT_FOUND",
   // Publishing
   "BUFFER_FULL",

@@ -60,6 +60,7 @@ export function resolveRetry(options: RetryOptions | undefined, faults: OptionFa
 
 /** Milliseconds to wait after the `failures`-th failure (from 1). `roll` is a random number from 0 to 1. */
 export function retryDelayMs(policy: RetryPolicy, failures: number, roll: number): number {
-  const grown = policy.initialDelayMs * policy.factor ** (failures - 1);
+  // The power can be infinite, and 0 × ∞ is not a delay.
+  const grown = policy.initialDelayMs * Math.min(policy.factor ** (failures - 1), Number.MAX_VALUE);
   return Math.min(grown, policy.maxDelayMs) * (1 + policy.jitter * roll);
 }

@@ -6,14 +6,15 @@ export interface SlotRequest {
 
 /**
  * Caps handlers at once over all lanes of a worker. Lanes with requests take turns, and within a lane the first comes
- * first: a lane with many keys does not hold up one with few. While paused nothing is granted.
+ * first: a lane with many keys does not hold up one with few. While there is a reason to pause nothing is granted.
  */
 export class SlotQueue {
   readonly #capacity: number;
-  #used = 0;
-  #paused = false;
   /** Lanes with requests, in the order of their turns. */
   readonly #lanes = new Map<number, SlotRequest[]>();
+  readonly #reasons = new Set<string>();
+  #used = 0;
+  #serving = false;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -24,7 +25,7 @@ export class SlotQueue {
   }
 
   request(lane: number, request: SlotRequest): void {
-    if (!this.#paused && this.#used < this.#capacity && this.#lanes.size === 0) {
+    if (this.#reasons.size === 0 && this.#used < this.#capacity && this.#lanes.size === 0) {
       this.#used++;
       request.grant();
       return;
@@ -39,27 +40,36 @@ export class SlotQueue {
     this.#serve();
   }
 
-  pause(): void {
-    this.#paused = true;
+  /** Several reasons may hold at once; each is taken back by itself. */
+  pause(reason: string): void {
+    this.#reasons.add(reason);
   }
 
-  resume(): void {
-    this.#paused = false;
-    this.#serve();
+  resume(reason: string): void {
+    if (this.#reasons.delete(reason)) this.#serve();
   }
 
   #serve(): void {
-    while (!this.#paused && this.#used < this.#capacity) {
-      const turn = this.#lanes.entries().next();
-      if (turn.done) return;
-      const [lane, waiting] = turn.value;
-      // To the end of the row, as long as it has more.
-      this.#lanes.delete(lane);
-      const next = waiting.shift();
-      if (waiting.length > 0) this.#lanes.set(lane, waiting);
-      if (next === undefined) continue;
-      this.#used++;
-      next.grant();
+    // A grant may release at once (its event has lapsed); thousands of those in a row must not nest.
+    if (this.#serving) return;
+    this.#serving = true;
+    try {
+      while (this.#reasons.size === 0 && this.#used < this.#capacity && this.#lanes.size > 0)
+        this.#grantNext();
+    } finally {
+      this.#serving = false;
     }
+  }
+
+  #grantNext(): void {
+    const turn = this.#lanes.entries().next();
+    if (turn.done) return;
+    const [lane, waiting] = turn.value;
+    // To the end of the row, as long as it has more.
+    this.#lanes.delete(lane);
+    const next = waiting.shift();
+    if (waiting.length > 0) this.#lanes.set(lane, waiting);
+    this.#used++;
+    next?.grant();
   }
 }

@@ -36,7 +36,12 @@ export class ConfirmedSends {
   send(subject: string, payload: Uint8Array, answer: (confirmed: boolean) => void): void {
     const token = String(++this.#last);
     this.#waiting.set(token, { sentAt: this.#clock.now(), answer });
-    this.#connection.publish(subject, payload, { reply: `${this.#inbox}.${token}` });
+    try {
+      this.#connection.publish(subject, payload, { reply: `${this.#inbox}.${token}` });
+    } catch {
+      // The connection takes nothing any more: its owner is draining it.
+      this.#settle(token, false);
+    }
   }
 
   /** Call it from time to time. */

@@ -34,6 +34,12 @@ export function connectionAdapter(connection: NatsConnection): ConnectionPort & 
     get serverVersion() {
       return connection.info?.version ?? "unknown";
     },
+    get serverId() {
+      return connection.info?.server_id ?? "unknown";
+    },
+    get clustered() {
+      return connection.info?.cluster !== undefined;
+    },
     get maxPayloadBytes() {
       return connection.info?.max_payload ?? 1024 * 1024;
     },

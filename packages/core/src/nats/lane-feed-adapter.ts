@@ -148,7 +148,7 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
 
   answer(lane: FedLane, answer: PullAnswer): void {
     if (answer.pull !== undefined && !lane.draining && this.#port.isConnected()) {
-      this.#connection.publish(lane.pullSubject, this.#pullRequest, { reply: lane.replyOf(answer.pull) });
+      this.#publish(lane.pullSubject, this.#pullRequest, { reply: lane.replyOf(answer.pull) });
     }
     if (answer.trouble !== undefined) {
       this.#observer.trouble(lane.consumer, answer.trouble.kind, answer.trouble.text);
@@ -184,7 +184,16 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
 
   #send(delivery: Delivery, payload: Uint8Array): boolean {
     if (!this.#port.isConnected()) return false;
-    this.#connection.publish(delivery.reply, payload);
-    return true;
+    return this.#publish(delivery.reply, payload);
+  }
+
+  /** False when the connection takes nothing any more: its owner drains it, and this is called where nobody could catch. */
+  #publish(subject: string, payload: Uint8Array, options?: { reply: string }): boolean {
+    try {
+      this.#connection.publish(subject, payload, options);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }

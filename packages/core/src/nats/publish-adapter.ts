@@ -13,7 +13,7 @@ type ReplySubscription = ReturnType<NatsConnection["subscribe"]>;
 
 /**
  * A publisher's own wildcard subscription for answers: the last token of a reply subject says which attempt it is
- * about. That is several times as fast as a request each (39 against 5 µs).
+ * about. A request for each would cost a timer, a promise and an error object per event.
  */
 export function publishAdapter(connection: NatsConnection): PublishPort {
   return new PublishAdapter(connection);
@@ -129,7 +129,7 @@ function headerBlock({ id, expect, lines }: PublishHeaders): Uint8Array {
     text += `Nats-Expected-Last-Subject-Sequence: ${expect.lastSeq}\r\nNats-Expected-Last-Subject-Sequence-Subject: ${expect.filter}\r\n`;
   }
   if (lines !== undefined) for (const [name, value] of lines) text += `${name}: ${value}\r\n`;
-  // A small Buffer comes from a pool, which makes it several times as fast as a TextEncoder.
+  // A small Buffer comes from a pool; a TextEncoder allocates for each.
   return Buffer.from(`${text}\r\n`);
 }
 

@@ -2,6 +2,10 @@
 export interface ConnectionPort {
   readonly serverVersion: string;
   readonly maxPayloadBytes: number;
+  /** The server process that is connected to; another start of the same server is another one. */
+  readonly serverId: string;
+  /** Whether that server is one of a cluster. */
+  readonly clustered: boolean;
   isConnected(): boolean;
   isClosed(): boolean;
   /** A round trip to the server; rejects when the connection is closed. */

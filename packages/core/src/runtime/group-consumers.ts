@@ -11,6 +11,9 @@ import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 /** Requests at once while looking at or making a group's consumers. */
 const atOnce = 16;
 
+/** How often a consumer without a leader is asked for; each time takes as long as a request may. */
+const readAttempts = 3;
+const leaderlessCodes: ReadonlySet<string> = new Set(["REQUEST_TIMEOUT", "JETSTREAM_UNAVAILABLE"]);
 const sharedConsumer = { assignment: "shared", maxAckPending: 1 } as const;
 
 /** What one group wants of its consumers. */
@@ -70,13 +73,14 @@ export class GroupConsumers {
 
   /** Finds the group's consumers and makes those that are missing. Rejects with CONSUMER_DIFFERS when one does not fit. */
   async ensure(wish: GroupWish, snapshot: StreamSnapshot): Promise<ReadyGroup> {
-    const found = await this.read(wish.group);
+    const found = await this.eachLane((lane) => this.#readPatiently(wish.group, lane));
     refuseDifferent(found);
     const known = found.find((state) => state?.incarnation !== undefined);
     const start = known?.groupStartSeq ?? (await this.resolveStart(wish.start, snapshot));
     const incarnation = known?.incarnation ?? newIncarnation(snapshot);
     const first = await this.#ensureLane(wish, 0, found[0], { start, incarnation }, snapshot);
     const agreed = { start: first.groupStartSeq, incarnation: first.incarnation ?? incarnation };
+    refuseInterruptedRewind(wish.group, agreed.incarnation, found);
     const lanes = await this.eachLane(async (lane) =>
       lane === 0 ? first : this.#ensureLane(wish, lane, found[lane], agreed, snapshot),
     );
@@ -119,7 +123,7 @@ export class GroupConsumers {
     const start = await this.resolveStart(to, snapshot);
     const agreed = { start, incarnation: newIncarnation(snapshot) };
     const wish: GroupWish = { group, assignment: "shared", start: to, ackWaitMs };
-    // Lane 0 first: once it has the new incarnation, whoever comes next finishes what is interrupted here.
+    // Lane 0 first: it says which incarnation is the group's, and workers refuse to start until all lanes have it.
     await this.#replaceLane(wish, 0, agreed, snapshot);
     await this.eachLane(async (lane) => {
       if (lane !== 0) await this.#replaceLane(wish, lane, agreed, snapshot);
@@ -150,15 +154,9 @@ export class GroupConsumers {
     snapshot: StreamSnapshot,
     fromSeq = agreed.start,
   ): Promise<LaneConsumerState> {
-    // Of an older incarnation: a rewind was interrupted after it had replaced lane 0.
-    if (lane !== 0 && found !== undefined && found.incarnation !== agreed.incarnation) {
-      await this.#replaceLane(wish, lane, agreed, snapshot);
-    } else if (found === undefined) {
-      await this.#createLane(wish, lane, agreed, snapshot, fromSeq);
-    } else {
-      return this.#withAckWait(wish, found);
-    }
-    const made = await this.readLane(wish.group, lane);
+    if (found !== undefined) return this.#withAckWait(wish, found);
+    await this.#createLane(wish, lane, agreed, snapshot, fromSeq);
+    const made = await this.#readPatiently(wish.group, lane);
     if (made === undefined) {
       const name = this.name(wish.group, lane);
       throw new LanekeeperError(
@@ -168,6 +166,18 @@ export class GroupConsumers {
     }
     refuseDifferent([made]);
     return this.#withAckWait(wish, made);
+  }
+
+  /** A consumer that was made just now on a replicated stream has no leader yet, and nobody answers for it. */
+  async #readPatiently(group: string, lane: number): Promise<LaneConsumerState | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.readLane(group, lane);
+      } catch (error) {
+        const leaderless = LanekeeperError.is(error) && leaderlessCodes.has(error.code);
+        if (!leaderless || attempt === readAttempts) throw error;
+      }
+    }
   }
 
   async #replaceLane(
@@ -238,6 +248,20 @@ export class GroupConsumers {
 /** Bound to the stream's creation time: a stream made anew is another incarnation of every group. */
 function newIncarnation(snapshot: StreamSnapshot): string {
   return `${snapshot.created}/${randomUUID().slice(0, 8)}`;
+}
+
+/** Lanes of two incarnations: a rewind did not come to its end, and some lanes would be read from the wrong place. */
+function refuseInterruptedRewind(
+  group: string,
+  incarnation: string,
+  states: readonly (LaneConsumerState | undefined)[],
+): void {
+  const old = states.filter((state) => state !== undefined && state.incarnation !== incarnation);
+  if (old.length === 0) return;
+  throw new LanekeeperError(
+    "REWIND_INTERRUPTED",
+    `a rewind of group ${group} was interrupted: ${old.length} of its consumers are still the old ones; rewind it again`,
+  );
 }
 
 function refuseDifferent(states: readonly (LaneConsumerState | undefined)[]): void {

@@ -17,8 +17,8 @@ export interface Group {
   /** Deletes the group's consumers, and with them its progress. GROUP_RUNNING while workers live; nothing to do is fine. */
   delete(): Promise<void>;
   /**
-   * Starts the group over from `to`, under a new incarnation. GROUP_RUNNING while workers live. Interrupted, it is
-   * finished by the next rewind or worker.
+   * Starts the group over from `to`, under a new incarnation. GROUP_RUNNING while workers live. Interrupted,
+   * it has to be called again; until then no worker starts (REWIND_INTERRUPTED).
    */
   rewind(to: "all" | { startSeq: number } | { startTime: Date }): Promise<void>;
 }
@@ -112,11 +112,13 @@ export class ConsumerGroup implements Group {
       await pause(clock, caughtUpPollMs, signal);
       signal?.throwIfAborted();
       const lanes = await this.#parts.lanes();
+      // What the stream has deleted since is not waited for: it never settles.
+      const { firstSeq } = await stream.read();
       const seen = await this.#eachLane(open, async ({ view, seq }) => ({
         view: await lanes.readLane(view.lane),
         seq,
       }));
-      open = seen.filter(({ view, seq }) => seq >= settledBelow(view));
+      open = seen.filter(({ view, seq }) => seq >= firstSeq && seq >= settledBelow(view));
     }
   }
 

@@ -10,7 +10,7 @@ import { SharedPolicy } from "./shared-policy.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
 
 /** A feed that writes down what is sent: "ack 1", "drop 1 TERMINAL", "release 1 after 200", "working 1". */
-export class FakeFeed implements LaneFeed {
+class FakeFeed implements LaneFeed {
   readonly sent: string[] = [];
   connected = true;
   /** Whether the server confirms what asks for it. */

@@ -77,8 +77,37 @@ export class LaneRepair {
 
   /** The stream was read and carries the layout; starts over when it is another stream than before. */
   async streamSeen(snapshot: StreamSnapshot): Promise<void> {
-    if (snapshot.created !== this.#created) await this.#startOver(snapshot);
-    else await this.#loss.look(snapshot);
+    if (snapshot.created === this.#created) return this.#loss.look(snapshot);
+    try {
+      await this.#startOver(
+        snapshot,
+        "the stream was deleted and made again; work starts at its first event",
+      );
+    } catch (error) {
+      this.#failed("start-over", error);
+    }
+  }
+
+  /**
+   * Looks whether the consumers are still those this worker knows: rewound meanwhile, they give out events that it
+   * remembers as settled, and a shorter ackWait makes its holds too long (O2, O4). Rejects when that cannot be told.
+   */
+  async verify(): Promise<void> {
+    const { consumers, wish, policies, context } = this.#parts;
+    const found = await consumers.read(wish.group);
+    const rewound = found.some((state) => {
+      return state?.incarnation !== undefined && state.incarnation !== this.#group.incarnation;
+    });
+    if (rewound) {
+      const state = await context.watch.look();
+      if (state.type !== "ok") throw state.error;
+      await this.#startOver(state.snapshot, "the group was rewound; work starts where the rewind says");
+      return;
+    }
+    for (const [lane, state] of found.entries()) {
+      const policy = policies[lane];
+      if (policy !== undefined && state !== undefined) policy.rules = holdRules(state.ackWaitMs);
+    }
   }
 
   async #look(runner: LaneRunner): Promise<void> {
@@ -89,7 +118,9 @@ export class LaneRepair {
       const state = await context.watch.look();
       if (this.#stopped || state.type !== "ok" || state.snapshot.created !== this.#created) return;
       runner.reset(false);
-      const fromSeq = Math.max(runner.settledBelow, this.#group.startSeq);
+      // What the consumer had settled when this worker found it, it has settled for good.
+      const floor = this.#group.lanes[runner.lane]?.ackFloor ?? 0;
+      const fromSeq = Math.max(runner.settledBelow, floor + 1, this.#group.startSeq);
       await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
       const text = `consumer ${runner.consumer} was deleted; it was made again from sequence ${fromSeq}`;
       notify({
@@ -103,33 +134,29 @@ export class LaneRepair {
     }
   }
 
-  #startOver(snapshot: StreamSnapshot): Promise<void> {
-    this.#startingOver ??= this.#startOverOnce(snapshot).finally(() => {
+  #startOver(snapshot: StreamSnapshot, why: string): Promise<void> {
+    this.#startingOver ??= this.#startOverOnce(snapshot, why).finally(() => {
       this.#startingOver = undefined;
     });
     return this.#startingOver;
   }
 
-  async #startOverOnce(snapshot: StreamSnapshot): Promise<void> {
+  async #startOverOnce(snapshot: StreamSnapshot, why: string): Promise<void> {
     const { consumers, wish, runners, policies, health, notify } = this.#parts;
     for (const runner of runners) runner.reset(true);
-    try {
-      const group = await consumers.ensure(wish, snapshot);
-      if (this.#stopped) return;
-      // What came in between may have been handled under the old stream's name; it is let go and comes again.
-      for (const runner of runners) runner.reset(true);
-      for (const [lane, { ackWaitMs }] of group.lanes.entries()) {
-        const policy = policies[lane];
-        if (policy !== undefined) policy.rules = holdRules(ackWaitMs);
-      }
-      this.#group = group;
-      this.#created = snapshot.created;
-      health.clear("start-over");
-      const text = "the stream was deleted and made again; work starts at its first event";
-      notify({ type: "rewound", seq: group.startSeq, error: new LanekeeperError("STREAM_NOT_FOUND", text) });
-    } catch (error) {
-      this.#failed("start-over", error);
+    // O4: a new stream is the group's from its first event on, wherever it started in the old one.
+    const group = await consumers.ensure({ ...wish, start: "all" }, snapshot);
+    if (this.#stopped) return;
+    // What came in between may have been handled under the old incarnation; it is let go and comes again.
+    for (const runner of runners) runner.reset(true);
+    for (const [lane, { ackWaitMs }] of group.lanes.entries()) {
+      const policy = policies[lane];
+      if (policy !== undefined) policy.rules = holdRules(ackWaitMs);
     }
+    this.#group = group;
+    this.#created = snapshot.created;
+    health.clear("start-over");
+    notify({ type: "rewound", seq: group.startSeq, error: new LanekeeperError("STREAM_NOT_FOUND", why) });
   }
 
   /** What cannot mend itself ends the worker; anything else is tried again with the next trouble or look. */

@@ -54,8 +54,11 @@ export class LaneRunner {
   readonly #acks = new Set<Promise<boolean>>();
   readonly #endWaiters: (() => void)[] = [];
   #consumer: string;
-  /** Draining: answers are kept back, because an ack would bring the next event. Finishing: acks are confirmed. */
-  #phase: "running" | "draining" | "finishing" = "running";
+  /**
+   * Held back and draining: answers are kept, because what they would do is not known yet, or because an ack would bring
+   * the next event. Finishing: acks are confirmed.
+   */
+  #phase: "running" | "held-back" | "draining" | "finishing" = "running";
   #unconfirmed = false;
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
@@ -96,6 +99,12 @@ export class LaneRunner {
 
   stuck(): { seq: number; key: string; misrouted: boolean }[] {
     return this.#machine.stuck();
+  }
+
+  /** Why the lane stands still, when it is for an event that is not its own. */
+  misrouted(): LanekeeperError | undefined {
+    const event = this.#machine.stuck().find(({ misrouted }) => misrouted);
+    return event === undefined ? undefined : this.#held.get(event.seq)?.error;
   }
 
   delivered(delivery: Delivery): void {
@@ -139,9 +148,25 @@ export class LaneRunner {
     }
   }
 
-  /** The connection is back: the newest answer may have been lost with the old one, and the lane would wait for ackWait. */
-  reconnected(): void {
-    if (this.#lastSettled !== undefined) this.#sendIfOurs(this.#lastSettled);
+  /** The connection is back: until `letGo` nothing is answered, because it is not known what happened meanwhile. */
+  holdBack(): void {
+    if (this.#phase === "running") this.#phase = "held-back";
+  }
+
+  /**
+   * Sends what was kept back. `again`: and the newest answer once more, which may have been lost with the old connection
+   * and would hold up the lane for ackWait. Not to a server process that may have lost more than that (O2).
+   */
+  letGo(again: boolean): void {
+    if (this.#phase !== "held-back") return;
+    this.#phase = "running";
+    if (again && this.#lastSettled !== undefined) this.#sendIfOurs(this.#lastSettled);
+    for (const answer of this.#keptBack.splice(0)) this.#sendIfOurs(answer);
+  }
+
+  /** Says of every handler that runs that another worker may have its event, too. */
+  tellOverlap(error: LanekeeperError): void {
+    for (const { key, seq } of this.#runs.values()) this.#tell({ type: "overlap-possible", key, seq, error });
   }
 
   /** The stream no longer has an event that is stuck here. */
@@ -350,7 +375,7 @@ export class LaneRunner {
     this.#held.delete(seq);
     if (held === undefined) return undefined;
     const answer = { delivery: held.delivery, hold: held.hold, send };
-    if (this.#phase === "draining") this.#keptBack.push(answer);
+    if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
     else this.#sendIfOurs(answer);
     return answer;
   }

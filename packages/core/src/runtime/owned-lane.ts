@@ -398,7 +398,8 @@ export class OwnedLane {
   async #markTesting(seq: number | undefined): Promise<boolean> {
     try {
       await this.#update(({ testing, ...rest }) => {
-        const deaths = seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
+        const deaths =
+          seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
         return seq === undefined ? { ...rest, deaths } : { ...rest, deaths, testing: seq };
       });
       return this.#claim?.record.testing === seq;

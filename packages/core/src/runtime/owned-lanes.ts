@@ -186,10 +186,10 @@ export class OwnedLanes implements LaneSet {
     await this.#group.end(this.#lanes.every((lane) => !lane.held));
   }
 
-  async #agree(snapshot: StreamSnapshot): Promise<void> {
+  async #agree(snapshot: StreamSnapshot, start = this.#host.options.deliverPolicy): Promise<void> {
     const { consumerPort, consumers, newId } = this.#parts;
-    const { options } = this.#host;
-    const wish = () => groupWish(consumerPort, consumers, options, snapshot, newId);
+    const { group } = this.#host.options;
+    const wish = () => groupWish(consumerPort, consumers, { group, start }, snapshot, newId);
     await this.#group.agree(wish, snapshot.created);
   }
 
@@ -272,7 +272,8 @@ export class OwnedLanes implements LaneSet {
     }
     try {
       this.#takeover.forget();
-      await this.#agree(snapshot);
+      // O4: the new stream is the group's from its first event on, wherever it started in the old one.
+      await this.#agree(snapshot, "all");
       this.#created = snapshot.created;
       this.#host.health.clear("start-over");
       const text = "the stream was deleted and made again; work starts at its first event";

@@ -1,6 +1,6 @@
 import type { GroupRecord } from "../domain/group-record.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
+import type { GroupStart } from "../domain/worker-options.js";
 import type { GroupConsumers } from "./group-consumers.js";
 import type { LaneConsumerPort } from "./lane-consumer-port.js";
 import type { StreamSnapshot } from "./stream-port.js";
@@ -22,14 +22,12 @@ export async function refuseSharedWorkers(consumers: LaneConsumerPort, group: st
 export async function groupWish(
   port: LaneConsumerPort,
   consumers: GroupConsumers,
-  options: ResolvedWorkerOptions,
+  wish: { readonly group: string; readonly start: GroupStart },
   snapshot: StreamSnapshot,
   newId: () => string,
 ): Promise<Omit<GroupRecord, "version">> {
   const incarnation = `${snapshot.created}/${newId()}`;
-  const known = (await port.list()).find(
-    (one) => one.group === options.group && one.incarnation !== undefined,
-  );
+  const known = (await port.list()).find((one) => one.group === wish.group && one.incarnation !== undefined);
   const usable = known?.incarnation?.startsWith(`${snapshot.created}/`) ? known : undefined;
   if (usable?.lane !== undefined && usable.incarnation !== undefined) {
     const state = await consumers.readAny(usable.name, usable.lane);
@@ -42,6 +40,6 @@ export async function groupWish(
       };
     }
   }
-  const startSeq = await consumers.resolveStart(options.deliverPolicy, snapshot);
+  const startSeq = await consumers.resolveStart(wish.start, snapshot);
   return { created: snapshot.created, incarnation, startSeq };
 }

@@ -18,7 +18,7 @@ import type { Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import type { LanesContext } from "./lanes-context.js";
 import { mappingFault } from "./publish-mapping-check.js";
-import type { PublishHeaders, PublishListener, PublishMessage, PublishPort } from "./publish-port.js";
+import type { PublishListener, PublishMessage, PublishPort } from "./publish-port.js";
 import { searchEvent } from "./publish-search.js";
 import { PublishWaiters } from "./publish-waiters.js";
 import type { StreamState } from "./stream-watch.js";
@@ -313,21 +313,23 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
         `publish() takes an event { key, type, data }, not ${show(given)}`,
       );
     }
-    const { key, type, expectLastSeq } = event;
-    const subject = this.#subjects.subject(event);
+    const { key, type, data, expectLastSeq, id: ownId, headers: ownHeaders } = event;
+    const subject = this.#subjects.subject({ key, type });
     const route = this.#subjects.route(key);
+    if (ownId !== undefined) checkId(ownId);
+    if (expectLastSeq !== undefined) this.#checkExpectation(expectLastSeq);
+    const lines = ownHeaders === undefined ? undefined : headerLines(ownHeaders);
+    const payload = this.#encode(data, type);
+    // From here on nothing of the caller's runs: a codec that publishes, too, must not get the same number and id.
     const number = this.#waiters.accepted + 1;
-    let id = event.id;
-    if (id === undefined) id = `${this.#port.idPrefix}.${number.toString(36)}`;
-    else checkId(id);
-    const fields: { -readonly [name in keyof PublishHeaders]: PublishHeaders[name] } = { id };
-    if (expectLastSeq !== undefined) {
-      this.#checkExpectation(expectLastSeq);
-      fields.expect = { lastSeq: expectLastSeq, filter: allOfKey(route) };
-    }
-    if (event.headers !== undefined) fields.lines = headerLines(event.headers);
-    const headers = this.#port.encodeHeaders(fields);
-    const payload = this.#encode(event.data, type);
+    const id = ownId ?? `${this.#port.idPrefix}.${number.toString(36)}`;
+    const headers = this.#port.encodeHeaders({
+      id,
+      ...(expectLastSeq === undefined
+        ? undefined
+        : { expect: { lastSeq: expectLastSeq, filter: allOfKey(route) } }),
+      ...(lines === undefined ? undefined : { lines }),
+    });
     this.#checkSize(headers.length + payload.length);
     const bytes = headers.length + payload.length + subject.length;
     return {

@@ -1,5 +1,8 @@
 import { holdRules } from "../domain/hold.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { PullTrouble } from "../domain/pull-state.js";
+import { pause } from "./clock.js";
+import type { ConnectionPort } from "./connection-port.js";
 import type { GroupConsumers, GroupWish, ReadyGroup } from "./group-consumers.js";
 import { LaneRepair } from "./lane-repair.js";
 import { LaneRunner } from "./lane-runner.js";
@@ -16,17 +19,25 @@ export interface SharedLanesParts {
   readonly created: string;
 }
 
+const verifyRetryMs = 300;
+
 /** Every lane of the group, pulled beside all other workers; the server arbitrates. */
 export class SharedLanes implements LaneSet {
   readonly runners: readonly LaneRunner[];
   readonly #host: WorkerHost;
+  readonly #connection: ConnectionPort;
   readonly #repair: LaneRepair;
   readonly #byConsumer: ReadonlyMap<string, LaneRunner>;
+  #serverId: string;
+  #verifying = false;
+  #verifyAgain = false;
   #ended = false;
 
   constructor(parts: SharedLanesParts, host: WorkerHost) {
     this.#host = host;
-    const { group } = parts;
+    const { group, context } = parts;
+    this.#connection = context.connection;
+    this.#serverId = context.connection.serverId;
     const policies = group.lanes.map(
       ({ ackWaitMs }) => new SharedPolicy(holdRules(ackWaitMs), () => host.proof()),
     );
@@ -43,6 +54,8 @@ export class SharedLanes implements LaneSet {
       fail: (error) => host.fail(error),
     });
     for (const { consumer } of this.runners) host.feed.add(consumer);
+    // Now that this worker pulls, nobody lowers ackWait any more; what was lowered before is seen.
+    void this.#verify(true);
   }
 
   runnerOf(consumer: string): LaneRunner | undefined {
@@ -62,7 +75,15 @@ export class SharedLanes implements LaneSet {
   }
 
   reconnected(): void {
-    for (const runner of this.runners) runner.reconnected();
+    const { serverId, clustered } = this.#connection;
+    const sameServer = serverId === this.#serverId;
+    this.#serverId = serverId;
+    if (!sameServer && !clustered) {
+      // Consumer state younger than a tenth of a second is lost with a server that crashed.
+      const text = "the server was started again and may have given the event to another worker";
+      for (const runner of this.runners) runner.tellOverlap(new LanekeeperError("FENCED", text));
+    }
+    void this.#verify(sameServer);
   }
 
   streamSeen(snapshot: StreamSnapshot): void {
@@ -81,6 +102,31 @@ export class SharedLanes implements LaneSet {
     for (const runner of this.runners) runner.finishDrain();
     await Promise.all(this.runners.map((runner) => runner.ended()));
     await Promise.all(this.runners.map((runner) => runner.acksConfirmed()));
+  }
+
+  /** Nothing starts and nothing is answered until the consumers are known to be those of before. */
+  async #verify(sameServer: boolean): Promise<void> {
+    for (const runner of this.runners) runner.holdBack();
+    this.#host.slots.pause("verify");
+    if (this.#verifying) {
+      this.#verifyAgain = true;
+      return;
+    }
+    this.#verifying = true;
+    let verified = false;
+    while (!verified && !this.#ended) {
+      this.#verifyAgain = false;
+      try {
+        await this.#repair.verify();
+        verified = !this.#verifyAgain;
+      } catch {
+        // Not to be told now: the connection or a leader is away, and says so by itself.
+        await pause(this.#host.clock, verifyRetryMs);
+      }
+    }
+    this.#verifying = false;
+    for (const runner of this.runners) runner.letGo(sameServer);
+    this.#host.slots.resume("verify");
   }
 
   async end(): Promise<void> {

@@ -71,6 +71,6 @@ export class VirtualClock implements Clock {
 }
 
 /** Lets every promise that can settle do so: macrotasks come after all microtasks. */
-export function settled(): Promise<void> {
+function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -160,8 +160,19 @@ export class Worker implements LaneWorker, WorkerHost {
     const now = this.clock.now();
     const wall = this.clock.wall();
     this.#lanes.tick(now, wall);
-    for (const runner of this.#lanes.runners) runner.tick(now, wall);
+    for (const runner of this.#lanes.runners) {
+      runner.tick(now, wall);
+      this.#judgeMisrouted(runner);
+    }
     this.#stuck.tick(now, this.#lanes.runners);
+  }
+
+  /** A lane that a foreign event has stopped does not go on by itself: that is unhealthy until somebody removes it. */
+  #judgeMisrouted(runner: LaneRunner): void {
+    const cause = `misrouted in lane ${runner.lane}`;
+    const error = runner.misrouted();
+    if (error === undefined) this.health.clear(cause);
+    else this.health.fault(cause, error);
   }
 
   #connectionChanged(change: ConnectionChange): void {
@@ -199,12 +210,12 @@ export class Worker implements LaneWorker, WorkerHost {
     this.health.clear("stream");
     if (state.type === "layout-fault") {
       // O1: nothing starts by a layout that is no longer the stream's; what is in hand is kept alive until it is again.
-      this.slots.pause();
+      this.slots.pause("layout");
       this.health.fault("layout", state.error);
       return;
     }
     this.health.clear("layout");
-    this.slots.resume();
+    this.slots.resume("layout");
     this.#lanes.streamSeen(state.snapshot);
   }
 

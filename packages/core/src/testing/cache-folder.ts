@@ -7,15 +7,6 @@ import { join, resolve } from "node:path";
 const ABANDONED_MS = 24 * 60 * 60 * 1_000;
 const TEMPORARY = "getting-";
 
-/** `LANEKEEPER_CACHE`, else `XDG_CACHE_HOME/lanekeeper`, else `~/.cache/lanekeeper`; absolute. Not created. */
-export function cacheFolder(env: NodeJS.ProcessEnv): string {
-  const own = env["LANEKEEPER_CACHE"];
-  if (own !== undefined && own !== "") return resolve(own);
-  const shared = env["XDG_CACHE_HOME"];
-  if (shared !== undefined && shared !== "") return join(resolve(shared), "lanekeeper");
-  return join(env["HOME"] || homedir(), ".cache", "lanekeeper");
-}
-
 /** Where the cached servers are: a folder for each, with its version as its name. */
 export function serversFolder(env: NodeJS.ProcessEnv): string {
   return join(cacheFolder(env), "nats-server");
@@ -66,6 +57,15 @@ export async function keepServer(env: NodeJS.ProcessEnv, finished: string, versi
     if (!(await exists(binary))) throw error;
   }
   return binary;
+}
+
+/** `LANEKEEPER_CACHE`, else `XDG_CACHE_HOME/lanekeeper`, else `~/.cache/lanekeeper`; absolute. Not created. */
+function cacheFolder(env: NodeJS.ProcessEnv): string {
+  const own = env["LANEKEEPER_CACHE"];
+  if (own !== undefined && own !== "") return resolve(own);
+  const shared = env["XDG_CACHE_HOME"];
+  if (shared !== undefined && shared !== "") return join(resolve(shared), "lanekeeper");
+  return join(env["HOME"] || homedir(), ".cache", "lanekeeper");
 }
 
 async function sweepAbandoned(servers: string): Promise<void> {

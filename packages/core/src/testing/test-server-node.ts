@@ -8,7 +8,11 @@ import { waitUntil } from "./wait-until.js";
 const ADDRESS_IN_USE = /address already in use/i;
 
 /** A port was taken by somebody else between its choice and the server's start. */
-export class PortTakenError extends Error {}
+export class PortTakenError extends LanekeeperError {
+  constructor(message: string) {
+    super("NATS_SERVER_FAILED", message);
+  }
+}
 
 /** One node of a test server: what is asked of it here concerns this node only. */
 export interface TestServerNode {
@@ -46,6 +50,8 @@ export class ServerNode implements TestServerNode {
   readonly #labelled: ReadonlyMap<string, number>;
   readonly #readyTimeoutMs: number;
   readonly #hasQuorum: () => boolean;
+  /** Length of the log when the present process started. */
+  #logged = 0;
 
   constructor(options: {
     name: string;
@@ -118,16 +124,15 @@ export class ServerNode implements TestServerNode {
 
   /** Starts the process; resolves once it accepts clients. Throws PortTakenError when one of its ports is taken. */
   async accepting(deadlineAt: number): Promise<void> {
-    const logged = this.log().length;
+    this.#logged = this.log().length;
     this.process.start();
     const accepted = await waitUntil(async () => {
       if (this.process.state === "stopped") return false;
       return (await serverNameAt(this.ports.client)) === this.name ? true : undefined;
     }, deadlineAt);
-    if (accepted === true) return;
-    if (ADDRESS_IN_USE.test(this.log().slice(logged)))
-      throw new PortTakenError(`${this.name}: ${this.process.logTail()}`);
-    throw this.notReady(accepted === false ? "ended while it started" : "did not accept clients in time");
+    if (accepted !== true) {
+      throw this.notReady(accepted === false ? "ended while it started" : "did not accept clients in time");
+    }
   }
 
   /** As `accepting`, but waits for its ports when somebody else holds one for a moment. */
@@ -158,11 +163,11 @@ export class ServerNode implements TestServerNode {
       throw this.notReady(healthy === false ? "ended" : "has no working JetStream in time");
   }
 
+  /** PortTakenError where that is why; it can also show after clients were accepted, by the other ports. */
   notReady(what: string): LanekeeperError {
-    return new LanekeeperError(
-      "NATS_SERVER_FAILED",
-      `nats-server ${this.name} ${what}. Its log ends with:\n${this.process.logTail()}`,
-    );
+    const message = `nats-server ${this.name} ${what}. Its log ends with:\n${this.process.logTail()}`;
+    if (ADDRESS_IN_USE.test(this.log().slice(this.#logged))) return new PortTakenError(message);
+    return new LanekeeperError("NATS_SERVER_FAILED", message);
   }
 }
 

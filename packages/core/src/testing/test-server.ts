@@ -113,7 +113,11 @@ async function chosenBinary(options: TestServerOptions): Promise<Binary> {
  * other's routes as duplicates, and now and then (4 of 55 starts of 2.10.27 on a busy machine) one misses for good
  * what another says of itself, so that the meta leader finds "no suitable peers". Starting again helps.
  */
-class ClusterStuckError extends Error {}
+class ClusterStuckError extends LanekeeperError {
+  constructor(cause: Error) {
+    super("NATS_SERVER_FAILED", cause.message, { cause });
+  }
+}
 
 class RunningServer implements TestServer {
   readonly binary: string;
@@ -199,7 +203,8 @@ class RunningServer implements TestServer {
       try {
         return await this.#comeUp((node) => node.startOnSamePorts(deadlineAt), deadlineAt);
       } catch (error) {
-        if (!(error instanceof ClusterStuckError)) throw error;
+        const again = error instanceof ClusterStuckError || error instanceof PortTakenError;
+        if (!again || performance.now() >= deadlineAt) throw error;
       }
     }
   }
@@ -247,7 +252,7 @@ class RunningServer implements TestServer {
     } catch (error) {
       const allRun = this.nodes.every((node) => node.state === "running");
       if (!allRun || performance.now() >= deadlineAt || !(error instanceof Error)) throw error;
-      throw new ClusterStuckError(error.message, { cause: error });
+      throw new ClusterStuckError(error);
     }
   }
 

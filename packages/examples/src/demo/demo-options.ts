@@ -17,7 +17,7 @@ export interface DemoOptions {
   readonly maxSeconds: number;
 }
 
-const DEFAULT_EVENTS = 2_500;
+const DEFAULT_EVENTS = 2_000;
 
 /**
  * Reads the command line.
@@ -43,7 +43,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
         .argParser(modes)
         .default([...MODES], "all"),
     )
-    .option("-w, --workers <count>", "worker processes, at most 32", whole(1, 32), 4)
+    .option("-w, --workers <count>", "worker processes, at most 32", whole(1, 32), 3)
     .option(
       "-l, --lanes <count>",
       "lanes, and events in flight of the unordered consumer",
@@ -60,7 +60,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       "--max-seconds <count>",
       "time for each mode, in seconds; then it is stopped",
       whole(1, 86_400),
-      20,
+      15,
     )
     .addHelpText("after", NOTES)
     .allowExcessArguments(false)

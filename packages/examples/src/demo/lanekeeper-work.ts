@@ -4,7 +4,7 @@ import { placeOf } from "./delivery.js";
 import type { DeliveryHandler } from "./delivery-handler.js";
 
 /** The group that the workers of the demo form. */
-export const DEMO_GROUP = "demo";
+const DEMO_GROUP = "demo";
 
 /** @param onError called when the worker ended by itself */
 export async function lanekeeperWork(

@@ -3,6 +3,12 @@ import { placeHeaders } from "./delivery.js";
 import type { InputEvent } from "./input-event.js";
 
 /**
+ * Few, so that the stream's order is all but the input's. A publisher keeps the order of a key; with much in hand it
+ * lets other keys go first, and would spread a key's events far apart.
+ */
+const MAX_PENDING = 16;
+
+/**
  * Publishes an input as it is being read; reading waits while the publisher's buffer is full.
  *
  * @param onPublished told how many events have been handed over so far
@@ -16,7 +22,7 @@ export async function publishInput(
 ): Promise<number> {
   let count = 0;
   let failure: { error: unknown } | undefined;
-  const publisher = lanes.publisher();
+  const publisher = lanes.publisher({ maxPending: MAX_PENDING });
   for await (const { key, type, data, place } of input) {
     await publisher.ready();
     if (failure !== undefined) throw failure.error;

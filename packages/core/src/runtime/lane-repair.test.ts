@@ -1,0 +1,148 @@
+import { expect, test } from "vitest";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { GroupConsumers, type GroupWish } from "./group-consumers.js";
+import { MemoryConsumers, memoryStream, streamSnapshot } from "./group-consumers.test-support.js";
+import { Health } from "./health.js";
+import { LaneScene } from "./lane-host.test-support.js";
+import { LaneRepair } from "./lane-repair.js";
+import type { LanesContext } from "./lanes-context.js";
+import type { StreamPort } from "./stream-port.js";
+import type { StreamState } from "./stream-watch.js";
+
+const layout = { subject: "orders", generation: 1, lanes: 1, hash: "murmur3", mapping: "publisher" } as const;
+const name = "lk-g-g1-0";
+const wish: GroupWish = { group: "g", assignment: "shared", start: "new", ackWaitMs: 10_000 };
+
+/** One lane with its runner, a group of one consumer, and the repair between them. */
+async function scene(stream: StreamPort = memoryStream()) {
+  const lane = new LaneScene({ retry: { attempts: 1, initialDelayMs: 1_000, jitter: 0 } });
+  const port = new MemoryConsumers();
+  const consumers = new GroupConsumers(layout, port, stream);
+  const group = await consumers.ensure(wish, streamSnapshot());
+  const told: string[] = [];
+  const failed: LanekeeperError[] = [];
+  const health = new Health(lane.clock, ({ type }) => told.push(type));
+  const state: { now: StreamState } = { now: { type: "ok", snapshot: streamSnapshot() } };
+  const context = { streamPort: stream, watch: { look: async () => state.now } } as unknown as LanesContext;
+  const repair = new LaneRepair({
+    context,
+    consumers,
+    wish,
+    group,
+    created: streamSnapshot().created,
+    runners: [lane.runner],
+    health,
+    notify: ({ type, seq }) => told.push(`${type} ${seq}`),
+    fail: (error) => failed.push(error),
+  });
+  port.did.length = 0;
+  return { lane, port, group, told, failed, health, state, repair };
+}
+
+test("R40: a deleted consumer is made again where the lane stood; what was in hand is fenced first", async () => {
+  const { lane, port, told, repair } = await scene();
+  lane.deliver(60);
+  await lane.settle();
+  port.kept.delete(name);
+  repair.trouble(lane.runner, "consumer-deleted", "Consumer Deleted");
+  expect(lane.last().signal.aborted).toBe(true);
+  await lane.settle();
+  expect(port.did).toEqual([`create ${name} from 60`]);
+  expect(told).toEqual(["rewound 60"]);
+  await lane.end();
+  expect(lane.feed.sent).toEqual([]);
+});
+
+test("trouble of a consumer that is still there makes nothing, and is told when it lasts", async () => {
+  const { lane, port, told, health, repair } = await scene();
+  repair.trouble(lane.runner, "no-responders", "");
+  repair.trouble(lane.runner, "no-responders", "");
+  await lane.clock.advance(2_999);
+  expect(told).toEqual([]);
+  await lane.clock.advance(1);
+  expect(told).toEqual(["unhealthy"]);
+  expect(health.error?.code).toBe("JETSTREAM_UNAVAILABLE");
+  expect(port.did).toEqual([]);
+});
+
+test("a consumer is not made again on a stream that is missing, at fault or another one", async () => {
+  const { lane, port, state, repair } = await scene();
+  port.kept.delete(name);
+  const error = new LanekeeperError("LAYOUT_DIFFERS", "x");
+  const states: StreamState[] = [
+    { type: "missing", error },
+    { type: "unreadable", error },
+    { type: "layout-fault", error, snapshot: streamSnapshot() },
+    { type: "ok", snapshot: streamSnapshot({ created: "2026-02-02T00:00:00Z" }) },
+  ];
+  for (const one of states) {
+    state.now = one;
+    repair.trouble(lane.runner, "no-responders", "");
+    await lane.settle();
+  }
+  expect(port.did).toEqual([]);
+});
+
+test("O4: a stream made anew is worked from its first event, under a new incarnation, with nothing remembered", async () => {
+  const { lane, port, group, told, repair } = await scene();
+  lane.deliver(3);
+  await lane.settle();
+  await lane.end();
+  port.kept.clear();
+  await repair.streamSeen(streamSnapshot({ created: "2026-02-02T00:00:00Z", lastSeq: 4 }));
+  expect(port.did).toEqual([`create ${name} from 1`]);
+  expect(repair.group.incarnation).not.toBe(group.incarnation);
+  expect(told).toEqual(["rewound 1"]);
+  lane.deliver(3);
+  await lane.settle();
+  expect(lane.runs).toHaveLength(2);
+  await repair.streamSeen(streamSnapshot({ created: "2026-02-02T00:00:00Z", lastSeq: 4 }));
+  expect(told).toEqual(["rewound 1"]);
+});
+
+test("what fails meanwhile is tried again with the next look; what cannot mend itself ends the worker", async () => {
+  const { lane, port, failed, health, repair } = await scene();
+  const anew = streamSnapshot({ created: "2026-02-02T00:00:00Z" });
+  port.kept.clear();
+  port.before = () => {
+    throw new LanekeeperError("REQUEST_TIMEOUT", "slow");
+  };
+  await repair.streamSeen(anew);
+  await lane.clock.advance(3_000);
+  expect(health.error?.code).toBe("REQUEST_TIMEOUT");
+  port.before = () => {};
+  await repair.streamSeen(anew);
+  expect(health.error).toBeUndefined();
+  port.put(name, { differences: ["max_ack_pending is 1000"] });
+  await repair.streamSeen(streamSnapshot({ created: "2026-03-03T00:00:00Z" }));
+  expect(failed.map(({ code }) => code)).toEqual(["CONSUMER_DIFFERS"]);
+});
+
+test("a stuck event that was removed from the stream frees its lane; looks do not pile up while nobody answers", async () => {
+  const asked: ((held: boolean) => void)[] = [];
+  const holds = () => new Promise<boolean>((resolve) => asked.push(resolve));
+  const { lane, repair } = await scene({ ...memoryStream(), holds });
+  lane.deliver(1);
+  await lane.settle();
+  await lane.fail("bad");
+  expect(lane.types()).toEqual(["blocked"]);
+  const looks = [repair.lookForStuck(), repair.lookForStuck(), repair.lookForStuck()];
+  expect(asked).toHaveLength(1);
+  asked[0]?.(true);
+  await Promise.all(looks);
+  expect(lane.runner.stuck()).toHaveLength(1);
+  const look = repair.lookForStuck();
+  asked[1]?.(false);
+  await look;
+  expect(lane.types()).toEqual(["blocked", "lost"]);
+  expect(lane.feed.sent).toEqual(["ack 1"]);
+});
+
+test("stopped, it looks at nothing any more", async () => {
+  const { lane, port, repair } = await scene();
+  port.kept.delete(name);
+  repair.stop();
+  repair.trouble(lane.runner, "no-responders", "");
+  await lane.settle();
+  expect(port.did).toEqual([]);
+});

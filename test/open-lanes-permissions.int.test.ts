@@ -1,0 +1,252 @@
+import { readFileSync } from "node:fs";
+import { LanekeeperError, type Lanes, type Notification, openLanes } from "@lanekeeper/core";
+import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { awaitCondition, within } from "./harness/await-condition.js";
+
+interface Permissions {
+  publish: string[];
+  subscribe: string[];
+}
+
+/** The lists of docs/guides/permissions.md, read out of it so that they cannot come apart. */
+const guide = readFileSync(new URL("../docs/guides/permissions.md", import.meta.url), "utf8");
+
+function listed(role: string): Permissions {
+  const block = new RegExp(`\\{ user: ${role},[\\s\\S]*?permissions: \\{([\\s\\S]*?)\\n {2}\\} \\}`).exec(
+    guide,
+  )?.[1];
+  if (block === undefined) throw new Error(`the guide has no user ${role}`);
+  const of = (what: string) =>
+    [...(new RegExp(`${what}: \\[([\\s\\S]*?)\\]`).exec(block)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(
+      ([, subject]) => subject ?? "",
+    );
+  return { publish: of("publish"), subscribe: of("subscribe") };
+}
+
+const roles = ["publisher", "worker", "starter", "operator"] as const;
+type Role = (typeof roles)[number];
+
+/** Every subject a role may publish to, taken away one at a time. */
+const without = roles.flatMap((role) =>
+  listed(role).publish.map((subject) => ({
+    user: `${role}-without-${listed(role).publish.indexOf(subject)}`,
+    role,
+    subject,
+  })),
+);
+
+let server: TestServer;
+let admin: NatsConnection;
+
+beforeAll(async () => {
+  const user = (name: string, { publish, subscribe }: Permissions) =>
+    `{ user: ${JSON.stringify(name)}, password: x, permissions: { publish: ${JSON.stringify(publish)}, subscribe: ${JSON.stringify(subscribe)} } }`;
+  const users = [
+    "{ user: admin, password: x }",
+    ...roles.map((role) => user(role, listed(role))),
+    ...without.map(({ user: name, role, subject }) => {
+      const { publish, subscribe } = listed(role);
+      return user(name, { publish: publish.filter((one) => one !== subject), subscribe });
+    }),
+    user("deaf", { publish: [">"], subscribe: ["orders.>"] }),
+    '{ user: unheard, password: x, permissions: { publish: ">", subscribe: { allow: ">", deny: "_INBOX.*.*.*" } } }',
+  ];
+  server = await startTestServer({
+    config: `authorization { users: [ ${users.join("\n")} ] }`,
+    connect: { user: "admin", pass: "x" },
+  });
+  admin = await connect({ servers: server.url, user: "admin", pass: "x" });
+  const lanes = await openLanes(admin, { stream: "ORDERS", create: { subject: "orders", lanes: 4 } });
+  await lanes.close();
+});
+afterAll(async () => {
+  await admin.close();
+  await server[Symbol.asyncDispose]();
+});
+
+interface As extends AsyncDisposable {
+  lanes: Lanes<Record<string, unknown>>;
+  connection: NatsConnection;
+  denied: string[];
+}
+
+async function as(user: string): Promise<As> {
+  const connection = await connect({ servers: server.url, user, pass: "x" });
+  const denied: string[] = [];
+  void (async () => {
+    for await (const event of connection.status())
+      if (event.type === "error") denied.push(event.error.message);
+  })();
+  try {
+    const lanes = await within(openLanes(connection, { stream: "ORDERS" }), 4_000, "openLanes");
+    return {
+      lanes,
+      connection,
+      denied,
+      async [Symbol.asyncDispose]() {
+        await lanes.close();
+        await connection.close();
+      },
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+async function publishOne(own: As, key = "K"): Promise<number> {
+  const publisher = own.lanes.publisher({ timeoutMs: 3_000 });
+  return (await publisher.publish({ key, type: "created", data: 1 })).seq;
+}
+
+/** Makes the group's consumers, which some may not. */
+async function makeGroup(group: string): Promise<void> {
+  await using boss = await as("admin");
+  await (await boss.lanes.work({ group, assignment: "shared" }, () => {})).close();
+}
+
+async function workSome(own: As, group: string): Promise<void> {
+  const seen: number[] = [];
+  const told: Notification[] = [];
+  const worker = await within(
+    own.lanes.work(
+      { group, assignment: "shared", onNotification: (notification) => told.push(notification) },
+      ({ seq }) => void seen.push(seq),
+    ),
+    4_000,
+    "work()",
+  );
+  await using boss = await as("admin");
+  const seqs = [await publishOne(boss), await publishOne(boss)];
+  await awaitCondition(
+    () => {
+      const { error } = worker.status();
+      if (error !== undefined) throw error;
+      return seqs.every((seq) => seen.includes(seq));
+    },
+    { what: "both events of one lane to be handled", timeoutMs: 9_000 },
+  );
+  await awaitCondition(
+    async () => {
+      const { error } = worker.status();
+      if (error !== undefined) throw error;
+      return (await boss.lanes.group(group).status()).inFlight === 0;
+    },
+    { what: "the last ack", timeoutMs: 3_000 },
+  );
+  const { workers } = await boss.lanes.group(group).status();
+  await worker.close();
+  expect(told).toEqual([]);
+  expect(workers.map(({ id }) => id)).toEqual([worker.id]);
+}
+
+/** What a worker asks when an event has blocked its lane: whether it is still there. */
+async function lookAtEvent({ connection }: As): Promise<void> {
+  await connection.request("$JS.API.STREAM.MSG.GET.ORDERS", '{"seq":1}', { timeout: 2_000 });
+}
+
+const duties: Record<Role, (own: As, group: string) => Promise<void>> = {
+  publisher: async (own) => {
+    await publishOne(own);
+  },
+  worker: async (own, group) => {
+    await makeGroup(group);
+    await workSome(own, group);
+    await lookAtEvent(own);
+  },
+  starter: async (own, group) => {
+    await workSome(own, group);
+    await lookAtEvent(own);
+    const longer = await own.lanes.work({ group, assignment: "shared", ackWaitMs: 60_000 }, () => {});
+    await longer.close();
+  },
+  operator: async (own, group) => {
+    await using boss = await as("admin");
+    const worker = await boss.lanes.work({ group, assignment: "shared" }, () => {});
+    await publishOne(boss);
+    expect((await own.lanes.group(group).status()).workers).toHaveLength(1);
+    await own.lanes.group(group).caughtUp({ signal: AbortSignal.timeout(3_000) });
+    await worker.close();
+    expect(await own.lanes.groups()).toContain(group);
+    await own.lanes.group(group).rewind("all");
+    await own.lanes.group(group).delete();
+    expect(await own.lanes.groups()).not.toContain(group);
+  },
+};
+
+test.each(roles)(
+  "the guide's rights for %s are enough, and nothing is refused",
+  { timeout: 30_000 },
+  async (role) => {
+    await using own = await as(role);
+    await duties[role](own, `with-${role}`);
+    expect(own.denied).toEqual([]);
+  },
+);
+
+test.each(without)(
+  "the guide's rights for $role are no more than needed: without $subject its duties fail, typed and quickly",
+  { timeout: 30_000 },
+  async ({ user, role }) => {
+    const duty = async () => {
+      await using own = await as(user);
+      await duties[role](own, user);
+    };
+    const at = performance.now();
+    const error = await duty().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeDefined();
+    if (LanekeeperError.is(error)) expect(error.code).toBe("PERMISSION_DENIED");
+    expect(performance.now() - at).toBeLessThan(12_000);
+  },
+);
+
+test("a user without the right to create is told so by openLanes with create and by work() of a new group", async () => {
+  const connection = await connect({ servers: server.url, user: "worker", pass: "x" });
+  const create = { subject: "new", lanes: 2 };
+  await expect(within(openLanes(connection, { stream: "NEW", create }), 4_000, "it")).rejects.toMatchObject({
+    code: "PERMISSION_DENIED",
+  });
+  await connection.close();
+  await using own = await as("worker");
+  await expect(
+    within(
+      own.lanes.work({ group: "unknown", assignment: "shared" }, () => {}),
+      4_000,
+      "it",
+    ),
+  ).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+});
+
+test("a publish of the application's own that is refused does not concern the worker on the same connection", async () => {
+  await makeGroup("bystander");
+  await using own = await as("worker");
+  const worker = await own.lanes.work({ group: "bystander", assignment: "shared" }, () => {});
+  own.connection.publish("not.allowed", "x");
+  await awaitCondition(() => own.denied.length > 0, { what: "the refusal" });
+  await own.connection.flush();
+  expect(worker.status()).toMatchObject({ healthy: true });
+  await worker.close();
+});
+
+test("a user that may not hear answers is told PERMISSION_DENIED by openLanes, and not after a time-out", async () => {
+  await expect(as("deaf")).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+});
+
+test("R40: a worker whose deliveries are filtered away unseen says within 10 s that its lanes are silent", {
+  timeout: 30_000,
+}, async () => {
+  await makeGroup("silent");
+  await using own = await as("unheard");
+  const worker = await own.lanes.work({ group: "silent", assignment: "shared" }, () => {});
+  await awaitCondition(() => worker.status().error !== undefined, {
+    what: "the worker to be unhealthy",
+    timeoutMs: 10_000,
+  });
+  expect(worker.status().error).toMatchObject({ code: "SERVER_UNRESPONSIVE" });
+  await worker.close({ graceMs: 100 });
+});
