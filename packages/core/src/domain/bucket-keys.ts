@@ -26,7 +26,11 @@ export function readRecordKey(group: string, key: string): RecordKey | undefined
   return undefined;
 }
 
-/** The bucket of a stream's groups, unless another is named: bucket names allow fewer characters than stream names. */
+/**
+ * The bucket of a stream's groups, unless another is named. Bucket names allow fewer characters than stream names: what
+ * they do not allow is written `-<hex>-`, and so is a "-" that could be taken for the beginning of that.
+ */
 export function defaultBucket(stream: string): string {
-  return `lanekeeper_${stream.replace(/[^A-Za-z0-9_-]/g, (sign) => `-${sign.charCodeAt(0).toString(16)}-`)}`;
+  const escaped = /[^A-Za-z0-9_-]|-(?=[0-9a-f]+[^A-Za-z0-9_])/g;
+  return `lanekeeper_${stream.replace(escaped, (sign) => `-${sign.charCodeAt(0).toString(16)}-`)}`;
 }
