@@ -22,6 +22,10 @@ export interface LaneSceneOptions {
   create?: CreateLanes;
   /** Of every worker, and what the checker takes as the limit of the stated overlap. */
   ackWaitMs: number;
+  /** Options of every worker, below its own. Default: assignment `shared`. */
+  work?: Partial<WorkerProgramOptions["work"]>;
+  /** The limit of the stated overlap where it is not ackWaitMs: for owned lanes, the lease. */
+  overlapAfterMs?: number;
 }
 
 type Placement = {
@@ -42,7 +46,7 @@ export interface LaneScene extends AsyncDisposable {
   /** The test's own, for looking at the stream. */
   readonly lanes: Lanes<Record<string, unknown>>;
   readonly connection: NatsConnection;
-  /** Assignment `shared`, group `SCENE_GROUP`, the scene's ack wait; `work` adds to that. */
+  /** Group `SCENE_GROUP`, the scene's ack wait and `work`; its own `work` adds to that. */
   worker(options: SceneWorkerOptions): Promise<WorkerProcess>;
   publisher(options: ScenePublisherOptions): Promise<PublisherProcess>;
   stored(): Promise<StoredEvent[]>;
@@ -116,7 +120,13 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
     async worker({ name, servers, work, ...rest }) {
       const { ackWaitMs } = options;
       const placement = placed(servers === undefined ? { name } : { name, servers });
-      const whole = { group: SCENE_GROUP, assignment: "shared" as const, ackWaitMs, ...work };
+      const whole = {
+        group: SCENE_GROUP,
+        assignment: "shared" as const,
+        ackWaitMs,
+        ...options.work,
+        ...work,
+      };
       return adopt(await startWorkerProcess(history, { ...placement, ...rest, work: whole }));
     },
     async publisher({ name, servers, ...rest }) {
@@ -140,7 +150,7 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
     async check() {
       return checkAll(history.read(), await stored(), {
         groups: [SCENE_GROUP],
-        ackWaitMs: options.ackWaitMs,
+        ackWaitMs: options.overlapAfterMs ?? options.ackWaitMs,
       });
     },
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),

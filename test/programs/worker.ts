@@ -63,5 +63,5 @@ function kept(
   fence: { token: number; incarnation: string },
 ): Record<string, unknown> {
   const fields = (options.keep ?? ["n"]).map((name) => [name, fieldOf(event.data, name)]);
-  return { ...Object.fromEntries(fields), fence: fence.token };
+  return { ...Object.fromEntries(fields), fence: fence.token, incarnation: fence.incarnation };
 }

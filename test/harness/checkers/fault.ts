@@ -1,5 +1,5 @@
 /** The invariants of the design that a history can be checked against. */
-export type CheckedInvariant = "O1" | "O2" | "O3" | "O4" | "P1";
+export type CheckedInvariant = "O1" | "O2" | "O3" | "O4" | "O6" | "P1";
 
 /** One place where a history breaks an invariant. */
 export interface Fault {
