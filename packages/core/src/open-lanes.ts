@@ -120,7 +120,7 @@ class OpenLanes<E extends object> implements Lanes<E> {
     this.#release = release;
     this.#buckets = buckets;
     this.#consumerPort = laneConsumerAdapter(api, context.stream);
-    this.#consumers = new GroupConsumers(context.layout, this.#consumerPort, context.streamPort);
+    this.#consumers = new GroupConsumers(context.layout, this.#consumerPort, context.streamPort, newId);
     this.#roster = rosterAdapter(connection, context.stream);
   }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type LaneLayout, laneFilter } from "@lanekeeper/partitioner";
 import PQueue from "p-queue";
 import { laneConsumerName } from "../domain/group-name.js";
@@ -42,11 +41,14 @@ export class GroupConsumers {
   readonly #layout: LaneLayout;
   readonly #consumers: LaneConsumerPort;
   readonly #stream: StreamPort;
+  readonly #newId: () => string;
 
-  constructor(layout: LaneLayout, consumers: LaneConsumerPort, stream: StreamPort) {
+  /** `newId`: unique among all processes. */
+  constructor(layout: LaneLayout, consumers: LaneConsumerPort, stream: StreamPort, newId: () => string) {
     this.#layout = layout;
     this.#consumers = consumers;
     this.#stream = stream;
+    this.#newId = newId;
   }
 
   name(group: string, lane: number): string {
@@ -77,7 +79,7 @@ export class GroupConsumers {
     refuseDifferent(found);
     const known = found.find((state) => state?.incarnation !== undefined);
     const start = known?.groupStartSeq ?? (await this.resolveStart(wish.start, snapshot));
-    const incarnation = known?.incarnation ?? newIncarnation(snapshot);
+    const incarnation = known?.incarnation ?? this.#newIncarnation(snapshot);
     const first = await this.#ensureLane(wish, 0, found[0], { start, incarnation }, snapshot);
     const agreed = { start: first.groupStartSeq, incarnation: first.incarnation ?? incarnation };
     refuseInterruptedRewind(wish.group, agreed.incarnation, found);
@@ -92,7 +94,7 @@ export class GroupConsumers {
    * What is there from an interrupted run is kept: nobody has worked on it.
    */
   async continueFrom(wish: GroupWish, views: readonly LaneView[], snapshot: StreamSnapshot): Promise<void> {
-    const agreed = { start: views[0]?.startSeq ?? 1, incarnation: newIncarnation(snapshot) };
+    const agreed = { start: views[0]?.startSeq ?? 1, incarnation: this.#newIncarnation(snapshot) };
     const known = await this.readLane(wish.group, 0);
     if (known?.incarnation !== undefined) agreed.incarnation = known.incarnation;
     await this.eachLane(async (lane) => {
@@ -121,7 +123,7 @@ export class GroupConsumers {
   /** Starts the group over for all lanes, under a new incarnation. Nobody may be working on it. */
   async rewind(group: string, to: GroupStart, snapshot: StreamSnapshot, ackWaitMs: number): Promise<void> {
     const start = await this.resolveStart(to, snapshot);
-    const agreed = { start, incarnation: newIncarnation(snapshot) };
+    const agreed = { start, incarnation: this.#newIncarnation(snapshot) };
     const wish: GroupWish = { group, assignment: "shared", start: to, ackWaitMs };
     // Lane 0 first: it says which incarnation is the group's, and workers refuse to start until all lanes have it.
     await this.#replaceLane(wish, 0, agreed, snapshot);
@@ -237,17 +239,17 @@ export class GroupConsumers {
     return "startSeq" in start ? start.startSeq : this.#stream.sequenceAt(start.startTime);
   }
 
+  /** Bound to the stream's creation time: a stream made anew is another incarnation of every group. */
+  #newIncarnation(snapshot: StreamSnapshot): string {
+    return `${snapshot.created}/${this.#newId().slice(0, 8)}`;
+  }
+
   /** Runs once per lane, a bounded number at once. */
   eachLane<T>(run: (lane: number) => Promise<T>): Promise<T[]> {
     const queue = new PQueue({ concurrency: atOnce });
     const tasks = Array.from({ length: this.#layout.lanes }, (_, lane) => () => run(lane));
     return queue.addAll<T>(tasks);
   }
-}
-
-/** Bound to the stream's creation time: a stream made anew is another incarnation of every group. */
-function newIncarnation(snapshot: StreamSnapshot): string {
-  return `${snapshot.created}/${randomUUID().slice(0, 8)}`;
 }
 
 /** Lanes of two incarnations: a rewind did not come to its end, and some lanes would be read from the wrong place. */
