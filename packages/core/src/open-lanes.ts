@@ -156,6 +156,7 @@ class OpenLanes<E extends object> implements Lanes<E> {
       openFeed,
       roster: this.#roster,
       random: Math.random,
+      soon: (run: () => void) => void setImmediate(run),
     };
     const starting = startWorker(parts, resolved, handler);
     this.#starting.add(starting);

@@ -136,8 +136,13 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   message(lane: FedLane, message: Msg, reply: string): void {
     const described = parseAckSubject(reply);
     if (described === undefined || described.consumer !== lane.consumer) return;
+    const { consumer, seq, deliverySeq, deliveries, stamp } = described;
     this.#observer.delivered({
-      ...described,
+      consumer,
+      seq,
+      deliverySeq,
+      deliveries,
+      stamp,
       subject: message.subject,
       bytes: message.data,
       headers: headerRecord(message.headers),

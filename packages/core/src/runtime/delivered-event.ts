@@ -18,24 +18,17 @@ export function readDelivery(
 ): { meta: TypedMeta; error?: LanekeeperError } {
   const { subject, bytes, headers, seq, deliveries } = delivery;
   const id = headers["Nats-Msg-Id"]?.[0];
-  const meta = {
-    key: "",
-    type: "",
-    ...(id === undefined ? {} : { id }),
-    subject,
-    bytes,
-    headers,
-    lane,
-    generation: router.layout.generation,
-    seq,
-    storedAt: new Date(Number(delivery.stamp.slice(0, -6))),
-    attempt: deliveries,
-  };
+  const { generation } = router.layout;
+  const storedAt = new Date(Number(delivery.stamp.slice(0, -6)));
+  const describe = (key: string, type: string): TypedMeta => ({
+    ...{ key, type, subject, bytes, headers, lane, generation, seq, storedAt, attempt: deliveries },
+    ...(id === undefined ? undefined : { id }),
+  });
   try {
     const { key, type } = router.parse(subject);
-    return { meta: { ...meta, key, type } };
+    return { meta: describe(key, type) };
   } catch (cause) {
     const text = `event ${seq} on ${subject} came from a publisher that does not follow the layout: ${describeThrown(cause)}`;
-    return { meta, error: new LanekeeperError("MISROUTED", text, { cause }) };
+    return { meta: describe("", ""), error: new LanekeeperError("MISROUTED", text, { cause }) };
   }
 }

@@ -63,14 +63,18 @@ export class HandlerRun {
     return due;
   }
 
-  /** `isOurs` is asked right before the handler is called, because reading the data may have taken its time (O6). */
-  async execute<E extends object>(
+  /**
+   * Reads the data and calls the handler. The outcome is there at once when nothing had to be waited for, which spares the
+   * many short handlers a promise; it never rejects. `isOurs` is asked again after a wait, because reading the data
+   * may have taken its time (O6).
+   */
+  execute<E extends object>(
     meta: EventMeta & { type: string },
     options: ResolvedWorkerOptions,
     handler: Handler<E>,
     fence: Fence,
     isOurs: () => boolean,
-  ): Promise<RunOutcome> {
+  ): RunOutcome | Promise<RunOutcome> {
     const { handlerTimeoutMs } = options;
     if (handlerTimeoutMs !== undefined) {
       this.#timeout = this.#clock.after(handlerTimeoutMs, () => {
@@ -78,30 +82,48 @@ export class HandlerRun {
         this.abort("HANDLER_TIMEOUT", `the handler ran longer than handlerTimeoutMs ${handlerTimeoutMs}`);
       });
     }
+    const read = decode(meta, options.codec);
+    if ("failure" in read) return this.#settle({ type: "failed", ...read.failure });
+    const schema = options.schemaFor(meta.type);
+    if (schema === undefined) return this.#call(meta, read.data, options, handler, fence);
+    return conform(read.data, meta.type, schema).then((decoded) => {
+      if ("failure" in decoded) return this.#settle({ type: "failed", ...decoded.failure });
+      if (this.#timedOutAt === undefined && (this.#abortedAt !== undefined || !isOurs())) {
+        return this.#settle({ type: "unstarted" });
+      }
+      if (this.#timedOutAt !== undefined) return this.#settle({ type: "handled" });
+      return this.#call(meta, decoded.data, options, handler, fence);
+    });
+  }
+
+  #call<E extends object>(
+    meta: EventMeta & { type: string },
+    data: unknown,
+    options: ResolvedWorkerOptions,
+    handler: Handler<E>,
+    fence: Fence,
+  ): RunOutcome | Promise<RunOutcome> {
+    const event = Object.freeze({ ...meta, data }) as unknown as LaneEvent<E>;
     try {
-      const schema = options.schemaFor(meta.type);
-      const read = decode(meta, options.codec);
-      const decoded =
-        schema === undefined || "failure" in read ? read : await conform(read.data, meta.type, schema);
-      if ("failure" in decoded) return { type: "failed", ...decoded.failure };
-      if (this.#timedOutAt !== undefined) return { type: "failed", ...this.#timeoutFailure() };
-      if (this.#abortedAt !== undefined || !isOurs()) return { type: "unstarted" };
-      const event = Object.freeze({ ...meta, data: decoded.data }) as unknown as LaneEvent<E>;
-      await handler(event, new RunContext(this, fence, options.group, options.name));
-      return this.#timedOutAt === undefined
-        ? { type: "handled" }
-        : { type: "failed", ...this.#timeoutFailure() };
+      const result: unknown = handler(event, new RunContext(this, fence, options.group, options.name));
+      if (!isThenable(result)) return this.#settle({ type: "handled" });
+      return Promise.resolve(result).then(
+        () => this.#settle({ type: "handled" }),
+        (thrown) => this.#settle({ type: "failed", ...handlerFailure(thrown) }),
+      );
     } catch (thrown) {
-      return {
-        type: "failed",
-        ...(this.#timedOutAt === undefined ? handlerFailure(thrown) : this.#timeoutFailure()),
-      };
-    } finally {
-      this.#timeout?.stop();
+      return this.#settle({ type: "failed", ...handlerFailure(thrown) });
     }
   }
 
   /** Whatever a handler does once its time is over, its run counts as failed. */
+  #settle(outcome: RunOutcome): RunOutcome {
+    this.#timeout?.stop();
+    return this.#timedOutAt === undefined || outcome.type === "unstarted"
+      ? outcome
+      : { type: "failed", ...this.#timeoutFailure() };
+  }
+
   #timeoutFailure(): HandlerFailure {
     const message = `the handler of key "${this.key}" took ${Math.round(this.ageMs)} ms, longer than handlerTimeoutMs`;
     return {
@@ -110,6 +132,12 @@ export class HandlerRun {
       retryAfterMs: undefined,
     };
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+  );
 }
 
 /** What a handler is given; the signal is made when it is looked at. */

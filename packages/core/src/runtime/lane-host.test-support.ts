@@ -99,6 +99,8 @@ export class LaneScene {
       clock: this.clock,
       feed: this.feed,
       slots: this.slots,
+      sendSoon: (answer) => answer.send(),
+      inTurn: (run) => run(),
       notify: (notification) => void this.told.push(notification),
       random: () => 0,
       incarnation: () => "incarnation",

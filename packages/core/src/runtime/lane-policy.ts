@@ -1,3 +1,4 @@
+import type { Fence } from "../domain/event.js";
 import type { SettledMemory } from "../domain/lane-machine.js";
 import type { Delivery } from "./lane-feed-port.js";
 
@@ -22,7 +23,8 @@ export interface LanePolicy {
   readonly lapses: "event" | "lane";
   /** Whether events given back are told to the consumer; otherwise the next owner finds them unsettled. */
   readonly tellsReleases: boolean;
-  fenceToken(delivery: Delivery): number;
+  /** What the handler gets to prove that its hold is current. */
+  fence(delivery: Delivery, incarnation: string): Fence;
   /** False when the delivery breaks the run (O5): it is not looked at, and whoever owns the lane rewinds it. */
   accepts(delivery: Delivery): boolean;
   isPoison(seq: number): boolean;

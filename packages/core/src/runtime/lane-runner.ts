@@ -5,6 +5,7 @@ import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Notification } from "../domain/notification.js";
 import type { SlotQueue } from "../domain/slot-queue.js";
 import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
+import type { Answer } from "./answer.js";
 import type { Clock, Timer } from "./clock.js";
 import { readDelivery, type TypedMeta } from "./delivered-event.js";
 import { HandlerRun, type RunOutcome } from "./handler-run.js";
@@ -23,6 +24,10 @@ export interface LaneHost {
   readonly notify: Notify;
   readonly random: () => number;
   incarnation(): string;
+  /** Sends the answer with others, at the end of this turn of the event loop. */
+  sendSoon(answer: Answer): void;
+  /** Calls `run` when no other call of it is under way: what ends at once must not nest thousands deep. */
+  inTurn(run: () => void): void;
 }
 
 interface Held {
@@ -31,13 +36,6 @@ interface Held {
   hold: EventHold;
   /** Why the event failed last, or is not handled at all. */
   error: LanekeeperError | undefined;
-}
-
-/** An answer to a delivery, to be sent as long as the event is ours. */
-interface Answer {
-  readonly delivery: Delivery;
-  readonly hold: EventHold;
-  send(delivery: Delivery): void;
 }
 
 /** Connects one lane's machine with deliveries, handlers and answers. Decides nothing itself but what time it is. */
@@ -64,6 +62,8 @@ export class LaneRunner {
   #lastSettled: Answer | undefined;
   #wake: { at: number; timer: Timer } | undefined;
   #settledBelow = 0;
+  /** Counts resets: answers from before one are not sent any more. */
+  #round = 0;
 
   /** `consumer`: what it is pulled from; empty as long as there is none. */
   constructor(lane: number, policy: LanePolicy, host: LaneHost, consumer = "") {
@@ -160,8 +160,8 @@ export class LaneRunner {
   letGo(again: boolean): void {
     if (this.#phase !== "held-back") return;
     this.#phase = "running";
-    if (again && this.#lastSettled !== undefined) this.#sendIfOurs(this.#lastSettled);
-    for (const answer of this.#keptBack.splice(0)) this.#sendIfOurs(answer);
+    if (again) this.#lastSettled?.send();
+    for (const answer of this.#keptBack.splice(0)) answer.send();
   }
 
   /** Says of every handler that runs that another worker may have its event, too. */
@@ -180,6 +180,7 @@ export class LaneRunner {
     this.#held.clear();
     // Answers for the old consumer's events could settle others of the new one's.
     this.#keptBack.length = 0;
+    this.#round++;
     this.#lastSettled = undefined;
     if (forget) this.#settledBelow = 0;
   }
@@ -201,7 +202,7 @@ export class LaneRunner {
   /** Sends the answers kept back, then gives back what has not begun. What runs is finished, its ack confirmed. */
   finishDrain(): void {
     this.#phase = "finishing";
-    for (const answer of this.#keptBack.splice(0)) this.#sendIfOurs(answer);
+    for (const answer of this.#keptBack.splice(0)) answer.send();
     this.#apply(this.#machine.step({ type: "closing", now: this.#host.clock.now() }));
     for (const [run, state] of [...this.#waiting]) this.#unwait(run, state);
   }
@@ -298,23 +299,27 @@ export class LaneRunner {
     const { meta, delivery } = held;
     const handlerRun = new HandlerRun(meta.key, seq, clock);
     this.#runs.set(run, handlerRun);
-    const fence = Object.freeze({
-      token: this.#policy.fenceToken(delivery),
-      incarnation: this.#host.incarnation(),
-    });
+    const fence = this.#policy.fence(delivery, this.#host.incarnation());
     const event = { ...meta, attempt: delivery.deliveries + retries };
     const isOurs = () => {
       const current = this.#held.get(seq);
       return current?.meta === meta && !current.hold.lapsed(clock.now(), clock.wall());
     };
-    void handlerRun.execute(event, this.#host.options, this.#host.handler, fence, isOurs).then((outcome) => {
-      // Still known while it ends: a hold that ran out meanwhile is told of this run (O6).
-      this.#ended(seq, run, outcome);
-      this.#runs.delete(run);
-      this.#policy.afterEnd(seq);
-      slots.release();
-      if (this.#runs.size === 0) for (const resolve of this.#endWaiters.splice(0)) resolve();
+    const { options, handler } = this.#host;
+    this.#host.inTurn(() => {
+      const outcome = handlerRun.execute(event, options, handler, fence, isOurs);
+      if (outcome instanceof Promise) void outcome.then((later) => this.#finish(seq, run, later));
+      else this.#finish(seq, run, outcome);
     });
+  }
+
+  #finish(seq: number, run: number, outcome: RunOutcome): void {
+    // Still known while it ends: a hold that ran out meanwhile is told of this run (O6).
+    this.#ended(seq, run, outcome);
+    this.#runs.delete(run);
+    this.#policy.afterEnd(seq);
+    this.#host.slots.release();
+    if (this.#runs.size === 0) for (const resolve of this.#endWaiters.splice(0)) resolve();
   }
 
   #ended(seq: number, run: number, outcome: RunOutcome): void {
@@ -374,15 +379,20 @@ export class LaneRunner {
     const held = this.#held.get(seq);
     this.#held.delete(seq);
     if (held === undefined) return undefined;
-    const answer = { delivery: held.delivery, hold: held.hold, send };
+    const { delivery, hold } = held;
+    const round = this.#round;
+    const answer: Answer = {
+      delivery,
+      hold,
+      send: () => {
+        const { clock } = this.#host;
+        if (round === this.#round && !hold.lapsed(clock.now(), clock.wall())) send(delivery);
+      },
+    };
     if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
-    else this.#sendIfOurs(answer);
+    else if (this.#phase === "running") this.#host.sendSoon(answer);
+    else answer.send();
     return answer;
-  }
-
-  #sendIfOurs(answer: Answer): void {
-    const { clock } = this.#host;
-    if (!answer.hold.lapsed(clock.now(), clock.wall())) answer.send(answer.delivery);
   }
 
   #ack(delivery: Delivery): void {

@@ -8,6 +8,7 @@ import { formatMember, recordVersion } from "../domain/member-record.js";
 import type { BucketEntry, BucketPort, BucketWatch } from "./bucket-port.js";
 import type { Clock, Timer } from "./clock.js";
 import { Member } from "./member.js";
+import { patiently } from "./patience.js";
 
 export interface OwnedGroupParts {
   readonly group: string;
@@ -75,10 +76,10 @@ export class OwnedGroup {
 
   /** Agrees with the other owners on where the group starts: the first to write decides; another stream starts anew. */
   async agree(wish: () => Promise<Omit<GroupRecord, "version">>, created: string): Promise<GroupRecord> {
-    const { bucket, group } = this.#parts;
+    const { bucket, group, clock } = this.#parts;
     const key = bucketKeys.group(group);
     for (let attempt = 0; attempt < 10; attempt++) {
-      const entry = await bucket.read(key);
+      const entry = await patiently(clock, () => bucket.read(key));
       const found = entry?.value === undefined ? undefined : parseGroup(entry.value);
       if (found?.created === created) {
         this.#record = found;
@@ -86,7 +87,7 @@ export class OwnedGroup {
       }
       await bucket.write(
         key,
-        formatGroup({ version: recordVersion, ...(await wish()) }),
+        formatGroup({ version: recordVersion, ...(await patiently(clock, wish)) }),
         entry?.revision ?? 0,
       );
     }
@@ -98,15 +99,15 @@ export class OwnedGroup {
 
   /** Reads everything there is and joins. Resolves once this is a live member. */
   async join(): Promise<void> {
-    const { bucket, group } = this.#parts;
+    const { bucket, group, clock } = this.#parts;
     const prefix = bucketKeys.prefix(group);
     this.#watch = bucket.watch(prefix, (entry) => {
       if (entry.key === bucketKeys.member(group, this.memberId)) this.#echoedAt = this.#parts.clock.now();
       this.seen(entry);
     });
     const queue = new PQueue({ concurrency: readsAtOnce });
-    const keys = await bucket.keys(prefix);
-    const entries = await queue.addAll(keys.map((key) => () => bucket.read(key)));
+    const keys = await patiently(clock, () => bucket.keys(prefix));
+    const entries = await queue.addAll(keys.map((key) => () => patiently(clock, () => bucket.read(key))));
     for (const entry of entries) if (entry !== undefined) this.seen(entry);
     for (let attempt = 0; !(await this.#member.join()); attempt++) {
       if (attempt === 4)
@@ -114,7 +115,7 @@ export class OwnedGroup {
       this.#member.stop();
       this.#member = this.#newMember();
     }
-    this.#timer = this.#parts.clock.after(this.#parts.rules.beatMs, () => this.#tick());
+    this.#timer = clock.after(this.#parts.rules.beatMs, () => this.#tick());
   }
 
   /** Takes no more lanes; the others may take those that are given back. */

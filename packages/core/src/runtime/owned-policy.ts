@@ -1,4 +1,5 @@
 import { DeliveryRun } from "../domain/delivery-run.js";
+import type { Fence } from "../domain/event.js";
 import { LaneProgress } from "../domain/lane-progress.js";
 import type { Lease } from "../domain/lease.js";
 import type { Clock } from "./clock.js";
@@ -19,6 +20,7 @@ export class OwnedPolicy implements LanePolicy {
   #run: DeliveryRun | undefined;
   #consumer = "";
   #epoch = 0;
+  #fence: Fence = { token: 0, incarnation: "" };
   #workingMs = 0;
   #poison: ReadonlySet<number> = new Set();
 
@@ -63,8 +65,12 @@ export class OwnedPolicy implements LanePolicy {
     return `the lane's claim was lost, or could not be kept alive, while event ${seq} was handled; another worker may have it`;
   }
 
-  fenceToken(): number {
-    return this.#epoch;
+  /** The same for all events of a claim. */
+  fence(_delivery: Delivery, incarnation: string): Fence {
+    if (this.#fence.token !== this.#epoch || this.#fence.incarnation !== incarnation) {
+      this.#fence = Object.freeze({ token: this.#epoch, incarnation });
+    }
+    return this.#fence;
   }
 
   accepts({ consumer, deliverySeq }: Delivery): boolean {

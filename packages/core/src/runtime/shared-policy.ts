@@ -1,4 +1,5 @@
 import { CompletedMemory } from "../domain/completed-memory.js";
+import type { Fence } from "../domain/event.js";
 import { sharedFenceToken } from "../domain/fence-token.js";
 import { Hold, type HoldRules } from "../domain/hold.js";
 import type { LanePolicy } from "./lane-policy.js";
@@ -36,8 +37,8 @@ export class SharedPolicy implements LanePolicy {
     return `the hold of event ${seq} was not confirmed in time; the server may have given it to another worker`;
   }
 
-  fenceToken({ seq, deliveries }: { seq: number; deliveries: number }): number {
-    return sharedFenceToken(seq, deliveries);
+  fence({ seq, deliveries }: { seq: number; deliveries: number }, incarnation: string): Fence {
+    return Object.freeze({ token: sharedFenceToken(seq, deliveries), incarnation });
   }
 
   accepts(): boolean {

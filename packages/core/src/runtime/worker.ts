@@ -3,6 +3,7 @@ import type { Handler } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { SlotQueue } from "../domain/slot-queue.js";
 import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
+import type { Answer } from "./answer.js";
 import { type Clock, pause, type Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import { Health } from "./health.js";
@@ -25,6 +26,8 @@ export interface WorkerParts {
   readonly roster: RosterPort;
   /** Random numbers from 0 to 1, for jitter. */
   readonly random: () => number;
+  /** Calls `run` once this turn of the event loop has read what there is to read. */
+  readonly soon: (run: () => void) => void;
 }
 
 export const defaultGraceMs = 25_000;
@@ -52,6 +55,10 @@ export class Worker implements LaneWorker, WorkerHost {
   readonly #lanes: LaneSet;
   readonly #tickMs: number;
   readonly #undo: (() => void)[] = [];
+  readonly #soon: (run: () => void) => void;
+  #answers: Answer[] = [];
+  readonly #turns: (() => void)[] = [];
+  #inTurn = false;
   #settleClosed: (reason: CloseReason) => void = () => {};
   #tickTimer: Timer | undefined;
   #missingSince: number | undefined;
@@ -78,6 +85,7 @@ export class Worker implements LaneWorker, WorkerHost {
     this.router = new LaneRouter(context.layout);
     this.clock = clock;
     this.random = parts.random;
+    this.#soon = parts.soon;
     this.slots = new SlotQueue(options.concurrency);
     const own = notifier(options.onNotification, clock);
     this.notify = (notification) => {
@@ -150,8 +158,30 @@ export class Worker implements LaneWorker, WorkerHost {
     return this.#liveness.proof;
   }
 
+  sendSoon(answer: Answer): void {
+    if (this.#answers.push(answer) === 1) this.#soon(() => this.#sendAnswers());
+  }
+
+  inTurn(run: () => void): void {
+    this.#turns.push(run);
+    if (this.#inTurn) return;
+    this.#inTurn = true;
+    try {
+      for (let next = this.#turns.shift(); next !== undefined; next = this.#turns.shift()) next();
+    } finally {
+      this.#inTurn = false;
+    }
+  }
+
   fail(error: LanekeeperError): void {
     this.#fail({ type: "failed", error });
+  }
+
+  /** One write for all: a write costs more than everything else about a short event. */
+  #sendAnswers(): void {
+    const answers = this.#answers;
+    this.#answers = [];
+    for (const answer of answers) answer.send();
   }
 
   #tick(): void {
