@@ -56,3 +56,13 @@ export function parseClaim(text: string): ClaimRecord | "newer" | undefined {
   if (typeof record.startSeq !== "number" || typeof record.epoch !== "number") return undefined;
   return { consumerEpoch: 0, deaths: [], ...record } as ClaimRecord;
 }
+
+/** The record without some of its optional fields. */
+export function without<K extends keyof ClaimRecord>(
+  record: ClaimRecord,
+  ...names: K[]
+): Omit<ClaimRecord, K> {
+  const rest: Partial<ClaimRecord> = { ...record };
+  for (const name of names) delete rest[name];
+  return rest as Omit<ClaimRecord, K>;
+}

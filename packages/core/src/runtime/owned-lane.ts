@@ -1,4 +1,4 @@
-import { type ClaimRecord, formatClaim, parseClaim } from "../domain/claim-record.js";
+import { type ClaimRecord, formatClaim, parseClaim, without } from "../domain/claim-record.js";
 import { cleared, recordDeath, suspectsOf } from "../domain/crash-suspects.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Lease } from "../domain/lease.js";
@@ -246,7 +246,7 @@ export class OwnedLane {
     const mine = previous !== undefined && previous !== "newer" && previous.owner === host.memberId();
     if (!mine || previous.nonce !== current.record.nonce) return this.fence(true);
     const progress = this.#renewing ? this.policy.memory.record() : undefined;
-    const { cleanAt: _, ...kept } = previous;
+    const kept = without(previous, "cleanAt");
     const claim = await this.#writeClaim(
       progress === undefined ? kept : { ...kept, progress },
       revision,
@@ -278,7 +278,7 @@ export class OwnedLane {
     const host = this.#host;
     const named = await host.takeover.newestEpoch(this.lane);
     const nonce = host.newNonce();
-    const { givenTo: _, ...kept } = previous ?? emptyClaim(host.incarnation());
+    const kept = without(previous ?? emptyClaim(host.incarnation()), "givenTo");
     // Carried on with the claim, so that a claimant that dies before it has looked leaves the death on record.
     const diedUnder = previous?.diedUnder ?? deadOwner;
     const unseenDeath = diedUnder === undefined || previous === undefined ? {} : { diedUnder };
@@ -326,7 +326,7 @@ export class OwnedLane {
         ? [before.testing]
         : [];
     const poison = [...new Set([...(before.poison ?? []), ...convicted])];
-    const { diedUnder: _, testing: __, cleanAt: ___, ...rest } = before;
+    const rest = without(before, "diedUnder", "testing", "cleanAt");
     const judged = convicted.reduce((left, seq) => cleared(left, seq), deaths);
     const next: ClaimRecord = {
       ...rest,
@@ -374,8 +374,8 @@ export class OwnedLane {
     if (this.#claim === undefined || this.#lapsed()) return;
     const clean = !this.#broken && runner.inFlight === 0 && (await runner.acksConfirmed());
     const progress = this.policy.memory.record();
-    await this.#update(({ owner: _, leaseMs: __, cleanAt: ___, givenTo: ____, ...rest }) => ({
-      ...rest,
+    await this.#update((record) => ({
+      ...without(record, "owner", "leaseMs", "cleanAt", "givenTo"),
       ...(progress === undefined ? {} : { progress }),
       ...(clean ? { cleanAt: this.policy.deliveries } : {}),
       ...(this.#givenTo === undefined ? {} : { givenTo: this.#givenTo }),
