@@ -305,7 +305,7 @@ export class OwnedLane {
     const newest = Math.max(
       previous?.epoch ?? 0,
       previous?.consumerEpoch ?? 0,
-      await host.takeover.newestEpoch(this.lane),
+      named,
     );
     return { record: { ...record, epoch: Math.max(revision, newest + 1) }, revision };
   }
