@@ -127,7 +127,9 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
         ...options.work,
         ...work,
       };
-      return adopt(await startWorkerProcess(history, { ...placement, ...rest, work: whole }));
+      // Owned workers make their bucket; whoever comes first does.
+      const making = whole.assignment === "owned" ? { create } : {};
+      return adopt(await startWorkerProcess(history, { ...placement, ...making, ...rest, work: whole }));
     },
     async publisher({ name, servers, ...rest }) {
       const placement = placed(servers === undefined ? { name } : { name, servers });

@@ -11,16 +11,18 @@ export interface OwnedSceneOptions extends Omit<LaneSceneOptions, "ackWaitMs" | 
   leaseMs?: number;
   /** Default 30,000: nothing of an owned lane may have to wait for it. */
   ackWaitMs?: number;
+  /** A freeze of any length can end a lease, where servers are down or links broken beside it. */
+  anyFreezeOverlaps?: boolean;
 }
 
 /** A lane scene whose workers own their lanes, and whose checks include the fence tokens (O6). */
 export async function startOwnedScene(options: OwnedSceneOptions = {}): Promise<LaneScene> {
-  const { leaseMs = 2_000, ackWaitMs = 30_000, work, ...rest } = options;
+  const { leaseMs = 2_000, ackWaitMs = 30_000, work, anyFreezeOverlaps = false, ...rest } = options;
   const scene = await startLaneScene({
     ...rest,
     ackWaitMs,
     // A beat can be up to an eighth of the lease old when a process freezes.
-    overlapAfterMs: leaseMs * 0.75,
+    overlapAfterMs: anyFreezeOverlaps ? 0 : leaseMs * 0.75,
     work: { assignment: "owned", leaseMs, ...work },
   });
   return { ...scene, check: async () => withFences(scene, await scene.check()) };

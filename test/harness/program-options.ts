@@ -53,7 +53,9 @@ export type EventSource =
   /** Each line of an NDJSON file: its whole record is the data. */
   | { type: "ndjson"; file: string; keyField: string; typeField: string }
   /** `count` events over so many keys `key-0`, `key-1`… in turn; the data is `{ n }`, the position in its key. */
-  | { type: "turns"; count: number; keys: number; eventType?: string };
+  | { type: "turns"; count: number; keys: number; eventType?: string }
+  /** The same, the keys drawn with Zipf popularity; until it is told to stop when `count` is not given. */
+  | { type: "zipf"; count?: number; keys: number; seed: number };
 
 /** A header that names the recorded call in the stored event: `<process>:<call>`. */
 export const CALL_HEADER = "Test-Call";

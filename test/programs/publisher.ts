@@ -2,6 +2,8 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, LanekeeperError } from "@lanekeeper/core";
+import { SeededRandom } from "../chaos/seeded-random.js";
+import { Zipf } from "../chaos/zipf.js";
 import { CALL_HEADER, type EventSource, type PublisherProgramOptions } from "../harness/program-options.js";
 import { announceReady, describeError, programOptions, startProgram } from "./program.js";
 
@@ -75,6 +77,17 @@ async function* eventsOf(source: EventSource): AsyncGenerator<{ key: string; typ
     for (let index = 0; index < source.count; index++) {
       const data = { n: Math.floor(index / source.keys) + 1 };
       yield { key: `key-${index % source.keys}`, type: source.eventType ?? "tick", data };
+    }
+    return;
+  }
+  if (source.type === "zipf") {
+    const zipf = new Zipf(source.keys, new SeededRandom(source.seed));
+    const drawn = new Map<number, number>();
+    for (let index = 0; index < (source.count ?? Number.POSITIVE_INFINITY); index++) {
+      const key = zipf.draw();
+      const n = (drawn.get(key) ?? 0) + 1;
+      drawn.set(key, n);
+      yield { key: `key-${key}`, type: "tick", data: { n } };
     }
     return;
   }
