@@ -10,6 +10,7 @@ describe("openLanes() options", () => {
       stream: "ORDERS",
       create: undefined,
       jetstream: {},
+      bucket: "lanekeeper_ORDERS",
       onNotification: undefined,
     });
     expect(Object.isFrozen(resolved)).toBe(true);
@@ -22,6 +23,11 @@ describe("openLanes() options", () => {
     });
   });
 
+  test.each(["a b", "", "x".repeat(129), 3, null])("bucket %j is refused, a fit name is taken", (bucket) => {
+    expect(() => resolve({ stream: "ORDERS", bucket })).toThrow(/bucket must be 1 to 128 characters/);
+    expect(resolve({ stream: "ORDERS", bucket: "my_claims-2" }).bucket).toBe("my_claims-2");
+  });
+
   test.each(["stream", "account"])("mapping %s: the server's own hash is the default", (mapping) => {
     const { create } = resolve({ stream: "ORDERS", create: { subject: "orders", mapping } });
     expect(create?.layout).toMatchObject({ mapping, hash: "fnv1a" });
@@ -31,6 +37,7 @@ describe("openLanes() options", () => {
     expect(() =>
       resolve({
         stream: "a b",
+        bucket: "a.b",
         jetstream: { domain: "x", apiPrefix: "y" },
         onNotification: 1,
         creates: {},
@@ -50,7 +57,7 @@ describe("openLanes() options", () => {
       expect.objectContaining({
         code: "INVALID_OPTIONS",
         message: expect.stringMatching(
-          /creates is not.*stream.*onNotification.*exclude each other.*lane is not an option.*create\.subject.*create\.lanes.*streamConfig\.name.*streamConfig\.subjects.*lanekeeper\.lanes.*max_msgs_per_subject/s,
+          /creates is not.*stream.*bucket must be.*onNotification.*exclude each other.*lane is not an option.*create\.subject.*create\.lanes.*streamConfig\.name.*streamConfig\.subjects.*lanekeeper\.lanes.*max_msgs_per_subject/s,
         ),
       }),
     );

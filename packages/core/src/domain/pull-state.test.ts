@@ -56,8 +56,8 @@ describe("trouble", () => {
     [409, "Exceeded MaxWaiting", "refused"],
     [409, "Message Size Exceeds MaxBytes", "refused"],
     [400, "Bad Request", "refused"],
-    [409, "Leadership Change", undefined],
-    [409, "Server Shutdown", undefined],
+    [409, "Leadership Change", "leader-changed"],
+    [409, "Server Shutdown", "leader-changed"],
     [404, "No Messages", undefined],
     [408, "Request Timeout", undefined],
   ];

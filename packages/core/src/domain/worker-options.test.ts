@@ -15,9 +15,11 @@ describe("defaults", () => {
     const resolved = resolve({ group: "billing" });
     expect(resolved).toMatchObject({
       group: "billing",
-      assignment: "shared",
+      assignment: "owned",
       name: "host-1-abc",
       deliverPolicy: "all",
+      maxAckPending: 1,
+      leaseMs: undefined,
       concurrency: 256,
       ackWaitMs: 30_000,
       handlerTimeoutMs: undefined,
@@ -45,7 +47,11 @@ describe("defaults", () => {
     });
     expect(resolve({ group: "g", deliverPolicy: "new" }).deliverPolicy).toBe("new");
     expect(resolve({ group: "g", deliverPolicy: { startSeq: 4 } }).deliverPolicy).toEqual({ startSeq: 4 });
-    expect(resolve({ group: "g", maxAckPending: 1 }).group).toBe("g");
+    expect(resolve({ group: "g", assignment: "shared", maxAckPending: 1 }).assignment).toBe("shared");
+    expect(resolve({ group: "g", maxAckPending: 10_000, leaseMs: 1_000 })).toMatchObject({
+      maxAckPending: 10_000,
+      leaseMs: 1_000,
+    });
   });
 });
 
@@ -69,12 +75,13 @@ describe("faults", () => {
     expect(() =>
       resolve({
         group: "a b",
-        assignment: "owned",
+        assignment: "leased",
         name: "with space",
         deliverPolicy: { startSeq: 0 },
-        maxAckPending: 2,
+        maxAckPending: 10_001,
         concurrency: 0,
         ackWaitMs: 1,
+        leaseMs: 999,
         handlerTimeoutMs: 1,
         retry: { attempts: 0 },
         onExhausted: "park",
@@ -88,8 +95,17 @@ describe("faults", () => {
       expect.objectContaining({
         code: "INVALID_OPTIONS",
         message: expect.stringMatching(
-          /concurency.*group must.*maxAckPending.*onNotification.*assignment.*name.*deliverPolicy.*concurrency.*ackWaitMs.*handlerTimeoutMs.*attempts.*onExhausted.*codec.*schema.*signal/s,
+          /concurency.*group must.*assignment.*maxAckPending.*onNotification.*name.*deliverPolicy.*concurrency.*ackWaitMs.*leaseMs.*handlerTimeoutMs.*attempts.*onExhausted.*codec.*schema.*signal/s,
         ),
+      }),
+    );
+  });
+
+  test("O1: shared lanes hold one event at a time, and have no lease", () => {
+    expect(() => resolve({ group: "g", assignment: "shared", maxAckPending: 2, leaseMs: 5_000 })).toThrow(
+      expect.objectContaining({
+        code: "INVALID_OPTIONS",
+        message: expect.stringMatching(/maxAckPending must be 1 with.*leaseMs is for assignment "owned"/s),
       }),
     );
   });
