@@ -124,8 +124,9 @@ void publisher.publish({ key: "k", type: "placed", data: { total: 3 }, expectedL
 export const misspelt: WorkerOptions<Shop> = { group, concurency: 3 };
 // @ts-expect-error "park"
 export const parks: WorkerOptions<Shop> = { group, onExhausted: "park" };
-// @ts-expect-error "owned"
-export const owned: WorkerOptions<Shop> = { group, assignment: "owned" };
+export const owned: WorkerOptions<Shop> = { group, assignment: "owned", leaseMs: 5_000, maxAckPending: 16 };
+// @ts-expect-error "leased"
+export const leased: WorkerOptions<Shop> = { group, assignment: "leased" };
 // @ts-expect-error a group is needed
 export const nameless: WorkerOptions<Shop> = {};
 // @ts-expect-error maxpending

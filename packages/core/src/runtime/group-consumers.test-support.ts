@@ -1,10 +1,16 @@
-import type { LaneConsumerPort, LaneConsumerSpec, LaneConsumerState } from "./lane-consumer-port.js";
+import type {
+  LaneConsumerPort,
+  LaneConsumerSpec,
+  LaneConsumerState,
+  ListedConsumer,
+} from "./lane-consumer-port.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 
 /** A stream's consumers in memory: creating is strict, and what is asked for is written down. */
 export class MemoryConsumers implements LaneConsumerPort {
   readonly kept = new Map<string, LaneConsumerState>();
   readonly did: string[] = [];
+  readonly #assignments = new Map<string, string>();
   /** Called before each request; may throw, or change what is kept. */
   before: (request: string) => void = () => {};
 
@@ -16,11 +22,12 @@ export class MemoryConsumers implements LaneConsumerPort {
   async create(spec: LaneConsumerSpec): Promise<boolean> {
     this.#note(`create ${spec.name} from ${spec.startSeq}`);
     if (this.kept.has(spec.name)) return false;
+    this.#assignments.set(spec.name, spec.assignment);
     this.put(spec.name, { ...spec });
     return true;
   }
 
-  async setAckWait(name: string, ackWaitMs: number): Promise<void> {
+  async update(name: string, { ackWaitMs }: { ackWaitMs: number; maxAckPending: number }): Promise<void> {
     this.#note(`ackWait ${name} ${ackWaitMs}`);
     this.put(name, { ackWaitMs });
   }
@@ -30,8 +37,17 @@ export class MemoryConsumers implements LaneConsumerPort {
     this.kept.delete(name);
   }
 
-  async list(): Promise<{ name: string; group: string }[]> {
-    return [...this.kept.values()].map(({ name, group }) => ({ name, group: group ?? "" }));
+  async list(): Promise<ListedConsumer[]> {
+    return [...this.kept.values()].map(({ name, group, lane, incarnation, waiting }) => {
+      return {
+        name,
+        group: group ?? "",
+        lane,
+        assignment: this.#assignments.get(name),
+        incarnation,
+        waiting,
+      };
+    });
   }
 
   put(name: string, change: Partial<LaneConsumerState>): void {
@@ -42,6 +58,7 @@ export class MemoryConsumers implements LaneConsumerPort {
       lane: 0,
       incarnation: undefined,
       groupStartSeq: 1,
+      startSeq: 1,
       ackWaitMs: 30_000,
       ackFloor: 0,
       deliveries: 0,
@@ -59,6 +76,12 @@ export class MemoryConsumers implements LaneConsumerPort {
     this.before(request);
     this.did.push(request);
   }
+}
+
+/** Ids for groups: different ones, in the same order in every run. */
+export function countedIds(): () => string {
+  let last = 0;
+  return () => `id-${++last}`;
 }
 
 export function streamSnapshot(change: Partial<StreamSnapshot> = {}): StreamSnapshot {

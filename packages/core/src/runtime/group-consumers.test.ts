@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { GroupConsumers, type GroupWish } from "./group-consumers.js";
-import { MemoryConsumers, memoryStream, streamSnapshot } from "./group-consumers.test-support.js";
+import { countedIds, MemoryConsumers, memoryStream, streamSnapshot } from "./group-consumers.test-support.js";
+import type { LaneView } from "./group-lanes.js";
+import type { StreamSnapshot } from "./stream-port.js";
 
 const layout = { subject: "o", generation: 1, lanes: 3, hash: "murmur3", mapping: "publisher" } as const;
 
 function scene() {
   const port = new MemoryConsumers();
-  return { port, consumers: new GroupConsumers(layout, port, memoryStream()) };
+  return { port, consumers: new GroupConsumers(layout, port, memoryStream(), countedIds()) };
 }
 
 const wish = (change: Partial<GroupWish> = {}): GroupWish => ({
@@ -48,7 +51,7 @@ describe("a new group", () => {
 
   test("two workers that start at the same moment agree on start and incarnation", async () => {
     const { port, consumers } = scene();
-    const other = new GroupConsumers(layout, port, memoryStream());
+    const other = new GroupConsumers(layout, port, memoryStream(), () => "other");
     const [one, two] = await Promise.all([
       consumers.ensure(wish({ start: "new" }), streamSnapshot({ lastSeq: 50 })),
       other.ensure(wish({ start: "new" }), streamSnapshot({ lastSeq: 60 })),
@@ -158,7 +161,7 @@ describe("rewind and delete", () => {
     expect(after.incarnation).not.toBe(before.incarnation);
   });
 
-  test("a rewind interrupted after lane 0 is finished by the next worker", async () => {
+  test("REWIND_INTERRUPTED: after a rewind that was cut off no worker starts, until it is rewound again (O3)", async () => {
     const { port, consumers } = scene();
     await consumers.ensure(wish(), streamSnapshot());
     port.before = (request) => {
@@ -166,9 +169,28 @@ describe("rewind and delete", () => {
     };
     await expect(consumers.rewind("g", { startSeq: 9 }, streamSnapshot(), 30_000)).rejects.toThrow();
     port.before = () => {};
+    await expect(consumers.ensure(wish(), streamSnapshot())).rejects.toMatchObject({
+      code: "REWIND_INTERRUPTED",
+      message: expect.stringContaining("group g "),
+    });
+    await consumers.rewind("g", { startSeq: 9 }, streamSnapshot(), 30_000);
     const group = await consumers.ensure(wish(), streamSnapshot());
     expect(group.lanes.map(({ groupStartSeq }) => groupStartSeq)).toEqual([9, 9, 9]);
     expect(new Set(group.lanes.map(({ incarnation }) => incarnation)).size).toBe(1);
+  });
+
+  test("a rewind that was cut off before a lane was made again leaves nothing to refuse: the lane is made", async () => {
+    const { port, consumers } = scene();
+    await consumers.ensure(wish(), streamSnapshot());
+    let cut = false;
+    port.before = (request) => {
+      if (request.startsWith("create lk-g-g1-2")) cut = true;
+      if (cut) throw new Error("cut off");
+    };
+    await expect(consumers.rewind("g", { startSeq: 9 }, streamSnapshot(), 30_000)).rejects.toThrow();
+    port.before = () => {};
+    const group = await consumers.ensure(wish(), streamSnapshot());
+    expect(group.lanes.map(({ groupStartSeq }) => groupStartSeq)).toEqual([9, 9, 9]);
   });
 
   test("delete takes the group's consumers and no other group's, whatever their names look like", async () => {
@@ -179,5 +201,83 @@ describe("rewind and delete", () => {
     await consumers.delete("g");
     expect(await consumers.groups()).toEqual(["g-g1-0"]);
     expect(port.kept.size).toBe(3);
+  });
+});
+
+describe("a group whose lanes had owners", () => {
+  /** Owned consumers of all three lanes; lane 0 has settled up to 7, lane 1 nothing of its start at 5, lane 2 has none. */
+  async function owned(change: Partial<StreamSnapshot> = {}) {
+    const { port, consumers } = scene();
+    const views: LaneView[] = [];
+    for (const lane of [0, 1, 2]) {
+      const name = `lk-g-g1-${lane}-e9`;
+      if (lane < 2) port.put(name, { group: "g", lane, startSeq: 5, ackFloor: lane === 0 ? 7 : 0 });
+      views.push({ lane, state: port.kept.get(name), startSeq: 3 });
+    }
+    return { port, consumers, views, snapshot: streamSnapshot(change) };
+  }
+
+  test("goes on in shared consumers where each lane stopped; interest is kept by making before deleting (O4)", async () => {
+    const { port, consumers, views, snapshot } = await owned({ retention: "interest" });
+    await consumers.continueFrom(wish(), views, snapshot);
+    const of = (lane: number) => port.did.filter((did) => did.includes(`g1-${lane}`));
+    expect(of(0)).toEqual(["create lk-g-g1-0 from 8", "delete lk-g-g1-0-e9"]);
+    expect(of(1)).toEqual(["create lk-g-g1-1 from 5", "delete lk-g-g1-1-e9"]);
+    expect(of(2)).toEqual(["create lk-g-g1-2 from 3"]);
+    expect((await consumers.ensure(wish(), snapshot)).startSeq).toBe(3);
+  });
+
+  test("a work queue's consumers may not overlap: the owners' ones go first, and the rest is all there is", async () => {
+    const { port, consumers, views, snapshot } = await owned({ retention: "workqueue" });
+    await consumers.continueFrom(wish(), views, snapshot);
+    const of = (lane: number) => port.did.filter((did) => did.includes(`g1-${lane}`));
+    expect(of(0)).toEqual(["delete lk-g-g1-0-e9", "create lk-g-g1-0 from 1"]);
+    expect(of(1)).toEqual(["delete lk-g-g1-1-e9", "create lk-g-g1-1 from 1"]);
+  });
+
+  test("interrupted, it is finished by the next worker, of the same incarnation", async () => {
+    const { port, consumers, views, snapshot } = await owned();
+    port.before = (request) => {
+      if (request.startsWith("create lk-g-g1-2")) throw new Error("cut off");
+    };
+    await expect(consumers.continueFrom(wish(), views, snapshot)).rejects.toThrow("cut off");
+    port.before = () => {};
+    await consumers.continueFrom(wish(), views, snapshot);
+    const group = await consumers.ensure(wish(), snapshot);
+    expect(new Set(group.lanes.map(({ incarnation }) => incarnation)).size).toBe(1);
+    expect(group.lanes.map(({ startSeq }) => startSeq)).toEqual([8, 5, 3]);
+    expect(port.kept.size).toBe(3);
+  });
+});
+
+describe("consumers that were made just now on a replicated stream", () => {
+  test.each(["REQUEST_TIMEOUT", "JETSTREAM_UNAVAILABLE"] as const)(
+    "%s: a consumer without a leader is asked for twice more",
+    async (code) => {
+      const { port, consumers } = scene();
+      let asked = 0;
+      port.before = (request) => {
+        if (request === "read lk-g-g1-1" && ++asked <= 2) throw new LanekeeperError(code, "no leader yet");
+      };
+      await consumers.ensure(wish(), streamSnapshot());
+      port.before = (request) => {
+        if (request === "read lk-g-g1-1") throw new LanekeeperError(code, "no leader for long");
+      };
+      await expect(consumers.ensure(wish(), streamSnapshot())).rejects.toMatchObject({ code });
+    },
+  );
+
+  test("any other refusal is not asked again", async () => {
+    const { port, consumers } = scene();
+    let asked = 0;
+    port.before = (request) => {
+      if (request !== "read lk-g-g1-1") return;
+      asked++;
+      throw new LanekeeperError("PERMISSION_DENIED", "no");
+    };
+    await expect(consumers.ensure(wish(), streamSnapshot())).rejects.toMatchObject({
+      code: "PERMISSION_DENIED",
+    });
+    expect(asked).toBe(1);
   });
 });

@@ -8,7 +8,12 @@ import { VirtualClock } from "./virtual-clock.test-support.js";
 type Any = Record<string, unknown>;
 const fence = { token: 1, incarnation: "i" };
 
-function scene(handler: Handler<Any>, options: Partial<WorkerOptions<Any>> = {}, text = '{"a":1}') {
+function scene(
+  handler: Handler<Any>,
+  options: Partial<WorkerOptions<Any>> = {},
+  text = '{"a":1}',
+  before: (run: HandlerRun) => void = () => {},
+) {
   const clock = new VirtualClock();
   const run = new HandlerRun("k", 7, clock);
   const meta = {
@@ -25,6 +30,7 @@ function scene(handler: Handler<Any>, options: Partial<WorkerOptions<Any>> = {},
   };
   const resolved = resolveWorkerOptions<Any>({ group: "g", ...options }, "w");
   let ours = true;
+  before(run);
   const outcome = run.execute(meta, resolved, handler, fence, () => ours);
   return {
     clock,
@@ -86,16 +92,34 @@ describe("data", () => {
     expect(seen).toEqual(["output"]);
   });
 
-  test("O6: no longer ours when it has been read: the handler is not called", async () => {
-    const { outcome, lose } = scene(() => expect.unreachable());
+  test.each([
+    ["a schema that takes its time", async () => ({ value: 1 })],
+    ["a schema that answers at once", () => ({ value: 1 })],
+  ])("O6: no longer ours when it has been checked by %s: the handler is not called", async (_, validate) => {
+    const { outcome, lose } = scene(() => expect.unreachable(), { schema: schemaOf(validate) });
     lose();
     expect(await outcome).toEqual({ type: "unstarted" });
   });
 
-  test("O6: aborted while it was read: the handler is not called", async () => {
-    const { outcome, run } = scene(() => expect.unreachable());
+  test("O6: aborted while it was checked: the handler is not called", async () => {
+    const schema = schemaOf(async () => ({ value: 1 }));
+    const { outcome, run } = scene(() => expect.unreachable(), { schema });
     run.abort("CLOSING", "grace over");
     expect(await outcome).toEqual({ type: "unstarted" });
+  });
+
+  test("O6: aborted before it was read: the handler is not called", async () => {
+    const aborted = (run: HandlerRun) => run.abort("FENCED", "lapsed");
+    expect(await scene(() => expect.unreachable(), {}, "{}", aborted).outcome).toEqual({ type: "unstarted" });
+  });
+
+  test("what ends at once has its outcome at once, without a promise", () => {
+    expect(scene(() => {}).outcome).toEqual({ type: "handled" });
+    const throwing = () => {
+      throw new Error("x");
+    };
+    expect(scene(throwing).outcome).toMatchObject({ type: "failed" });
+    expect(scene(async () => {}).outcome).toBeInstanceOf(Promise);
   });
 });
 

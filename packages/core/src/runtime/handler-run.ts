@@ -85,7 +85,10 @@ export class HandlerRun {
     const read = decode(meta, options.codec);
     if ("failure" in read) return this.#settle({ type: "failed", ...read.failure });
     const schema = options.schemaFor(meta.type);
-    if (schema === undefined) return this.#call(meta, read.data, options, handler, fence);
+    if (schema === undefined) {
+      if (this.#abortedAt !== undefined) return this.#settle({ type: "unstarted" });
+      return this.#call(meta, read.data, options, handler, fence);
+    }
     return conform(read.data, meta.type, schema).then((decoded) => {
       if ("failure" in decoded) return this.#settle({ type: "failed", ...decoded.failure });
       if (this.#timedOutAt === undefined && (this.#abortedAt !== undefined || !isOurs())) {

@@ -4,6 +4,7 @@ import { holdRules } from "../domain/hold.js";
 import type { Notification } from "../domain/notification.js";
 import { SlotQueue } from "../domain/slot-queue.js";
 import { resolveWorkerOptions, type WorkerOptions } from "../domain/worker-options.js";
+import type { Answer } from "./answer.js";
 import type { Delivery, LaneFeed } from "./lane-feed-port.js";
 import { type LaneHost, LaneRunner } from "./lane-runner.js";
 import { SharedPolicy } from "./shared-policy.js";
@@ -79,6 +80,9 @@ export class LaneScene {
   readonly runner: LaneRunner;
   /** Whether pings are answered: the proof is always fresh, or stays as it was. */
   pinged = true;
+  /** Answers wait for the end of the turn: for the test to send what is in `soon`. Otherwise they go out at once. */
+  sendsSoon = false;
+  readonly soon: Answer[] = [];
   #proof = { at: 0, wall: 0 };
 
   constructor(options: Partial<WorkerOptions<Record<string, unknown>>> = {}) {
@@ -99,7 +103,10 @@ export class LaneScene {
       clock: this.clock,
       feed: this.feed,
       slots: this.slots,
-      sendSoon: (answer) => answer.send(),
+      sendSoon: (answer) => {
+        if (this.sendsSoon) this.soon.push(answer);
+        else answer.send();
+      },
       inTurn: (run) => run(),
       notify: (notification) => void this.told.push(notification),
       random: () => 0,

@@ -234,18 +234,87 @@ describe("what was settled", () => {
     expect(scene.runs).toHaveLength(1);
   });
 
-  test("is answered again after a reconnect, because the answer may have been lost, as long as the event is ours", async () => {
+  test("is answered again once the same server has been verified, as long as the event is ours", async () => {
     const scene = new LaneScene();
     scene.deliver(1);
     await scene.settle();
     scene.feed.connected = false;
     await scene.end();
     scene.feed.connected = true;
-    scene.runner.reconnected();
+    scene.runner.holdBack();
+    expect(scene.feed.sent).toEqual([]);
+    scene.runner.letGo(true);
     expect(scene.feed.sent).toEqual(["ack 1"]);
     scene.clock.freeze(20_000);
-    scene.runner.reconnected();
+    scene.runner.holdBack();
+    scene.runner.letGo(true);
     expect(scene.feed.sent).toEqual(["ack 1"]);
+  });
+
+  test("O2: is not answered again to another server process, which may have given the event to somebody else", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.feed.connected = false;
+    await scene.end();
+    scene.feed.connected = true;
+    scene.runner.holdBack();
+    scene.runner.letGo(false);
+    expect(scene.feed.sent).toEqual([]);
+  });
+
+  test("held back: what ends meanwhile is answered after, once; letGo without it sends nothing", async () => {
+    const scene = new LaneScene();
+    scene.deliver(1);
+    await scene.settle();
+    scene.runner.letGo(true);
+    scene.runner.holdBack();
+    await scene.end();
+    expect(scene.feed.sent).toEqual([]);
+    scene.runner.letGo(false);
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+    scene.runner.letGo(false);
+    expect(scene.feed.sent).toEqual(["ack 1"]);
+  });
+
+  test.each(["holdBack", "beginDrain"] as const)(
+    "O2, O3: an answer that was to go out soon is kept back from %s on",
+    async (method) => {
+      const scene = new LaneScene();
+      scene.sendsSoon = true;
+      scene.deliver(1);
+      await scene.settle();
+      await scene.end();
+      scene.runner[method]();
+      for (const answer of scene.soon.splice(0)) answer.send();
+      expect(scene.feed.sent).toEqual([]);
+      if (method === "holdBack") scene.runner.letGo(false);
+      else scene.runner.finishDrain();
+      expect(scene.feed.sent).toEqual([method === "holdBack" ? "ack 1" : "ack 1 confirmed"]);
+    },
+  );
+
+  test("O6: an answer that was to go out soon is not sent to what was reset meanwhile", async () => {
+    const scene = new LaneScene();
+    scene.sendsSoon = true;
+    scene.deliver(1);
+    await scene.settle();
+    await scene.end();
+    scene.runner.reset(false);
+    for (const answer of scene.soon.splice(0)) answer.send();
+    expect(scene.feed.sent).toEqual([]);
+  });
+
+  test("tellOverlap names every handler that runs, and only those", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.deliver(1, "runs");
+    scene.deliver(2, "waits");
+    await scene.settle();
+    scene.runner.tellOverlap(new LanekeeperError("FENCED", "another process"));
+    expect(scene.told).toMatchObject([
+      { type: "overlap-possible", key: "runs", seq: 1, lane: 0, error: { code: "FENCED" } },
+    ]);
+    expect(scene.last().signal.aborted).toBe(false);
   });
 
   test("settledBelow: what a delivery proves, and one more once it is settled", async () => {
@@ -269,7 +338,8 @@ describe("what was settled", () => {
     scene.runner.reset(false);
     expect(scene.last().signal.reason).toMatchObject({ code: "FENCED" });
     await scene.end();
-    scene.runner.reconnected();
+    scene.runner.holdBack();
+    scene.runner.letGo(true);
     expect(scene.feed.sent).toEqual([]);
   });
 
@@ -351,6 +421,39 @@ describe("closing", () => {
     scene.runner.finishDrain();
     scene.runner.abortRuns("CLOSING", "the grace is over");
     expect(scene.last().signal.reason).toMatchObject({ code: "CLOSING", message: "the grace is over" });
+  });
+
+  test("ended() and acksConfirmed() resolve when handlers have ended and the server has answered for every ack", async () => {
+    const scene = new LaneScene();
+    scene.feed.confirms = false;
+    scene.deliver(1);
+    await scene.settle();
+    let over = false;
+    const ended = scene.runner.ended().then(() => {
+      over = true;
+    });
+    scene.runner.beginDrain();
+    scene.runner.finishDrain();
+    await scene.settle();
+    expect(over).toBe(false);
+    await scene.end();
+    await ended;
+    expect(await scene.runner.acksConfirmed()).toBe(false);
+  });
+
+  test("restart goes on with another consumer: what is delivered runs and is acked again", async () => {
+    const scene = new LaneScene();
+    scene.runner.beginDrain();
+    scene.runner.finishDrain();
+    scene.deliver(1);
+    await scene.settle();
+    expect(scene.runs).toEqual([]);
+    scene.runner.restart("lk-g-g1-0-e7");
+    expect(scene.runner.consumer).toBe("lk-g-g1-0-e7");
+    scene.deliver(2);
+    await scene.settle();
+    await scene.end();
+    expect(scene.feed.sent.at(-1)).toBe("ack 2");
   });
 
   test("stop() leaves no timer behind", async () => {

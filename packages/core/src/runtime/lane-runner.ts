@@ -385,12 +385,14 @@ export class LaneRunner {
       delivery,
       hold,
       send: () => {
+        if (round !== this.#round) return;
         const { clock } = this.#host;
-        if (round === this.#round && !hold.lapsed(clock.now(), clock.wall())) send(delivery);
+        // Also what was to go out soon when the connection came back, or the drain began.
+        if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
+        else if (!hold.lapsed(clock.now(), clock.wall())) send(delivery);
       },
     };
-    if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
-    else if (this.#phase === "running") this.#host.sendSoon(answer);
+    if (this.#phase === "running") this.#host.sendSoon(answer);
     else answer.send();
     return answer;
   }

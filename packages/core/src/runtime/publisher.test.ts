@@ -40,6 +40,8 @@ function setUp(options: PublisherOptions = {}) {
     streamPort,
     connection: {
       serverVersion: "2.15.1",
+      serverId: "server",
+      clustered: false,
       maxPayloadBytes: 1_000,
       isConnected: () => true,
       isClosed: () => false,
