@@ -27,6 +27,8 @@ export interface LanePolicy {
   fence(delivery: Delivery, incarnation: string): Fence;
   /** False when the delivery breaks the run (O5): it is not looked at, and whoever owns the lane rewinds it. */
   accepts(delivery: Delivery): boolean;
+  /** Something of the lane was let go because its hold had lapsed: what is delivered next does not join on to it (O5). */
+  letGo(): void;
   isPoison(seq: number): boolean;
   /** Calls `begin` when the event may start: at once, or when it may run alone. */
   beforeStart(seq: number, begin: () => void): void;

@@ -113,6 +113,7 @@ export class LaneRunner {
     const hold = this.#policy.newHold();
     // O6: it may have waited so long on its way that the server has given it to another; it comes again.
     if (hold.lapsed(this.#host.clock.now(), this.#host.clock.wall())) {
+      this.#policy.letGo();
       return this.#tell({ type: "fenced", seq, error: staleDelivery(seq) });
     }
     // With MaxAckPending 1 nothing is delivered before all that is below it is settled.
@@ -360,6 +361,7 @@ export class LaneRunner {
 
   /** A hold has lapsed: the event, or with it the whole lane, is not ours any more (O6). */
   #lapse(seq: number): void {
+    this.#policy.letGo();
     if (this.#policy.lapses === "lane") return this.reset(false);
     this.#apply(this.#machine.step({ type: "lapsed", seq }));
     this.#held.delete(seq);

@@ -157,8 +157,12 @@ export class OwnedLane {
     else this.#claim = { record, revision: entry.revision };
   }
 
-  /** Saves what is settled above the ack floor, now and then; a takeover does not run it again. */
+  /**
+   * Takes up what could not be done while the lease was over, which may have been too short to be noticed otherwise. Saves
+   * what is settled above the ack floor, now and then; a takeover does not run it again.
+   */
   tick(now: number): void {
+    this.#step();
     if (this.#phase !== "running" || this.#steps !== undefined || now - this.#savedAt < progressMs) return;
     this.#savedAt = now;
     const progress = this.policy.memory.record();
@@ -302,11 +306,7 @@ export class OwnedLane {
         return undefined;
       revision = entry.revision;
     }
-    const newest = Math.max(
-      previous?.epoch ?? 0,
-      previous?.consumerEpoch ?? 0,
-      named,
-    );
+    const newest = Math.max(previous?.epoch ?? 0, previous?.consumerEpoch ?? 0, named);
     return { record: { ...record, epoch: Math.max(revision, newest + 1) }, revision };
   }
 

@@ -76,9 +76,14 @@ export class OwnedPolicy implements LanePolicy {
   accepts({ consumer, deliverySeq }: Delivery): boolean {
     if (this.#run === undefined || consumer !== this.#consumer) return false;
     if (this.#run.accepts(deliverySeq)) return true;
+    this.letGo();
+    return false;
+  }
+
+  letGo(): void {
+    if (this.#run === undefined) return;
     this.#run = undefined;
     this.#broken();
-    return false;
   }
 
   isPoison(seq: number): boolean {

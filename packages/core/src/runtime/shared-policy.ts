@@ -46,6 +46,10 @@ export class SharedPolicy implements LanePolicy {
     return true;
   }
 
+  letGo(): void {
+    // The server holds the lane's next event back until this one has come again.
+  }
+
   isPoison(): boolean {
     return false;
   }
