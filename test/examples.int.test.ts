@@ -99,9 +99,7 @@ test("customer events: no rule is broken and none is missed, though a worker is 
   const folder = mkdtempSync(join(tmpdir(), "lanekeeper-examples-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const database = join(folder, "customers.db");
-  const workers = [1, 2, 3].map(() =>
-    start("customer-events/worker.js", [database], { ACK_WAIT_MS: "1500" }),
-  );
+  const workers = [1, 2, 3].map(() => start("customer-events/worker.js", [database], { LEASE_MS: "1500" }));
   await Promise.all(workers.map((worker) => worker.printed("working")));
   const publisher = start("customer-events/publisher.js", ["4000", "7"]);
   await projected(database, 100);

@@ -17,7 +17,7 @@ interface Mails {
 const connection = await connect({ servers: process.env["NATS_URL"] ?? "nats://127.0.0.1:4222" });
 const lanes = await openLanes<Mails>(connection, { stream: "MAILS", create: { subject: "mails" } });
 
-const worker = await lanes.work({ group: "sender", assignment: "shared" }, async (event, context) => {
+const worker = await lanes.work({ group: "sender" }, async (event, context) => {
   console.log(`sending "${event.data.subject}" to ${event.key}`);
   // Pass the signal on to whatever takes time, so that it can be cut short.
   await sleep(1_000, undefined, { signal: context.signal });

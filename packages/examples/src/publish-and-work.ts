@@ -6,7 +6,7 @@ type Orders = { placed: { item: string }; paid: { cents: number } };
 const connection = await connect({ servers: process.env["NATS_URL"] ?? "nats://127.0.0.1:4222" });
 const lanes = await openLanes<Orders>(connection, { stream: "ORDERS", create: { subject: "orders" } });
 
-await lanes.work({ group: "billing", assignment: "shared" }, async (event) => {
+await lanes.work({ group: "billing" }, async (event) => {
   if (event.type === "placed") console.log(`${event.key} ordered ${event.data.item}`);
   else console.log(`${event.key} paid ${event.data.cents} cents`);
 });

@@ -21,7 +21,6 @@ const lanes = await openLanes<Payments>(connection, { stream: "PAYMENTS", create
 await lanes.work(
   {
     group: "bank",
-    assignment: "shared",
     retry: { attempts: 5, initialDelayMs: 100, factor: 2, maxDelayMs: 5_000 },
     onExhausted: "drop",
     onNotification: ({ type, key, error }) => {

@@ -20,7 +20,7 @@ const lanes = await openLanes<DeviceEvents>(connection, {
   create: { subject: "devices", lanes: 16, hash: "fnv1a", mapping: "stream" },
 });
 
-await lanes.work({ group: "monitor", assignment: "shared" }, (event) => {
+await lanes.work({ group: "monitor" }, (event) => {
   console.log(`lane ${event.lane}: ${event.key} ${event.type} ${JSON.stringify(event.data)}`);
 });
 

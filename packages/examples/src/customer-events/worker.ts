@@ -3,8 +3,8 @@
  *
  *     NATS_URL=nats://127.0.0.1:4222 node dist/customer-events/worker.js customers.db
  *
- * SIGTERM and SIGINT have it finish what is in hand and end. ACK_WAIT_MS is how long the event of a worker that was
- * killed waits before another one gets it.
+ * SIGTERM and SIGINT have it finish what is in hand and end. LEASE_MS is how long the lanes of a worker that was
+ * killed wait before others take them over.
  */
 import { connect } from "@nats-io/transport-node";
 import { openCustomerLanes, PROJECTION_GROUP } from "./customer-lanes.js";
@@ -22,8 +22,8 @@ const lanes = await openCustomerLanes(connection);
 const worker = await lanes.work(
   {
     group: PROJECTION_GROUP,
-    assignment: "shared",
-    ackWaitMs: Number(process.env["ACK_WAIT_MS"] ?? 30_000),
+    maxAckPending: 16,
+    leaseMs: Number(process.env["LEASE_MS"] ?? 5_000),
     signal: stop.signal,
     onNotification: ({ type, error }) => {
       if (error !== undefined) console.error(`${type}: ${error.message}`);

@@ -47,6 +47,8 @@ export async function runDemo(options: DemoOptions, terminal: Terminal, cleanup:
       url: server.url,
       stream: STREAM,
       rows: options.input === undefined ? ("customers" as const) : ("keys" as const),
+      // All workers together as many as the unordered consumer has in flight.
+      handlers: Math.max(Math.floor(options.lanes / options.workers), 1),
       wait: options.wait,
       seed: options.seed,
     };

@@ -9,6 +9,8 @@ export interface WorkerTask {
   readonly database: string;
   /** Which rows are kept: customers, or any key's. */
   readonly rows: "customers" | "keys";
+  /** Handlers at once in this worker, where it decides that itself: in the mode lanekeeper. */
+  readonly handlers: number;
   readonly wait: WaitRange;
   readonly seed: number;
 }

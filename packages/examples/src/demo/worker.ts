@@ -19,11 +19,12 @@ async function run(task: WorkerTask): Promise<void> {
   const started = nextMessage("start");
   const stopped = nextMessage("stop");
   const connection = await connect({ servers: task.url });
-  const lanes = await openLanes(connection, { stream: task.stream });
+  // The stream is there, and its layout wins; whichever worker comes first makes the bucket for the lanes' claims.
+  const lanes = await openLanes(connection, { stream: task.stream, create: { subject: "demo" } });
   let handlings = 0;
   const handle = deliveryHandler(task, () => handlings++);
   const start = (): Promise<StopWork> => {
-    if (task.mode === "lanekeeper") return lanekeeperWork(lanes, handle, fail);
+    if (task.mode === "lanekeeper") return lanekeeperWork(lanes, task.handlers, handle, fail);
     const { stream, mode: consumer } = task;
     return baselineWork(connection, { stream, consumer, layout: lanes.layout, onError: fail }, handle);
   };
