@@ -13,7 +13,7 @@ const LAYERS = [
   },
   {
     folder: "packages/core/src/runtime",
-    may: /^(?:\.\/|\.\.\/domain\/|@lanekeeper\/partitioner$|p-queue$|node:crypto$)/,
+    may: /^(?:\.\/|\.\.\/domain\/|@lanekeeper\/partitioner$|@standard-schema\/spec$|p-queue$)/,
     pure: false,
   },
   {

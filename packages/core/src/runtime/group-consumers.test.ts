@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { GroupConsumers, type GroupWish } from "./group-consumers.js";
 import { countedIds, MemoryConsumers, memoryStream, streamSnapshot } from "./group-consumers.test-support.js";
-import type { LaneView } from "./group-lanes.js";
+import type { LaneView } from "./lane-view.js";
 import type { StreamSnapshot } from "./stream-port.js";
 
 const layout = { subject: "o", generation: 1, lanes: 3, hash: "murmur3", mapping: "publisher" } as const;

@@ -3,8 +3,8 @@ import PQueue from "p-queue";
 import { laneConsumerName } from "../domain/group-name.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Assignment, GroupStart } from "../domain/worker-options.js";
-import { type LaneView, settledBelow } from "./group-lanes.js";
 import type { LaneConsumerPort, LaneConsumerState } from "./lane-consumer-port.js";
+import { type LaneView, settledBelow } from "./lane-view.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 
 /** Requests at once while looking at or making a group's consumers. */

@@ -1,18 +1,8 @@
 import type { GroupStart } from "../domain/worker-options.js";
 import type { GroupConsumers } from "./group-consumers.js";
 import type { LaneConsumerState } from "./lane-consumer-port.js";
+import type { LaneView } from "./lane-view.js";
 import type { StreamSnapshot } from "./stream-port.js";
-
-/** One lane of a group, from outside. */
-export interface LaneView {
-  readonly lane: number;
-  /** Its consumer; undefined while there is none. */
-  readonly state: LaneConsumerState | undefined;
-  /** The name of the worker that owns it. */
-  readonly owner?: string;
-  /** Where the group starts. */
-  readonly startSeq: number;
-}
 
 /** A group's lanes, however they are assigned. */
 export interface GroupLanes {
@@ -24,11 +14,6 @@ export interface GroupLanes {
   live(): Promise<readonly string[]>;
   delete(): Promise<void>;
   rewind(to: GroupStart, snapshot: StreamSnapshot): Promise<void>;
-}
-
-/** Below this sequence everything of the lane is settled; without a consumer that is what the group skipped at its start. */
-export function settledBelow({ state, startSeq }: LaneView): number {
-  return state === undefined ? startSeq : Math.max(state.ackFloor + 1, state.startSeq);
 }
 
 /** The ackWait of a rewound group until its next worker sets its own. */

@@ -2,7 +2,8 @@ import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Clock } from "./clock.js";
 import { pause } from "./clock.js";
-import { type GroupLanes, type LaneView, settledBelow } from "./group-lanes.js";
+import type { GroupLanes } from "./group-lanes.js";
+import { type LaneView, settledBelow } from "./lane-view.js";
 import type { RosterPort } from "./roster-port.js";
 import type { StreamPort } from "./stream-port.js";
 

@@ -6,7 +6,8 @@ import type { GroupStart } from "../domain/worker-options.js";
 import type { BucketPort } from "./bucket-port.js";
 import { type Clock, pause } from "./clock.js";
 import type { GroupConsumers } from "./group-consumers.js";
-import type { GroupLanes, LaneView } from "./group-lanes.js";
+import type { GroupLanes } from "./group-lanes.js";
+import type { LaneView } from "./lane-view.js";
 import type { StreamSnapshot } from "./stream-port.js";
 
 export interface OwnedGroupLanesParts {
