@@ -195,7 +195,10 @@ export class GroupConsumers {
       throw new LanekeeperError("INVALID_OPTIONS", message);
     }
     if (start === "new") return snapshot.lastSeq + 1;
-    return "startSeq" in start ? start.startSeq : this.#stream.sequenceAt(start.startTime);
+    if ("startTime" in start) return this.#stream.sequenceAt(start.startTime);
+    // nats-server 2.10 moves a start beyond the end to the end of that moment, for each consumer as it is made: lanes
+    // made later would skip events (O4).
+    return Math.min(start.startSeq, snapshot.lastSeq + 1);
   }
 
   #eachLane<T>(run: (lane: number) => Promise<T>): Promise<T[]> {
