@@ -55,6 +55,12 @@ export class GroupConsumers {
     return this.#consumers.read(this.name(group, lane), this.filter(lane));
   }
 
+  /** Rejects with CONSUMER_DIFFERS when the consumer of one of these lanes exists and does not fit. */
+  async refuseChanged(group: string, lanes: readonly number[]): Promise<void> {
+    const queue = new PQueue({ concurrency: atOnce });
+    refuseDifferent(await queue.addAll(lanes.map((lane) => () => this.readLane(group, lane))));
+  }
+
   /** Every lane's consumer as it is now. */
   read(group: string): Promise<(LaneConsumerState | undefined)[]> {
     return this.#eachLane((lane) => this.readLane(group, lane));
