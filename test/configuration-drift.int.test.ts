@@ -43,7 +43,8 @@ test("O1, O2: a lane's consumer deleted while a handler runs: in one worker the 
   });
   await scene.publish("K", "K");
   await awaitCondition(() => scene.runs.length === 1, { what: "the first run" });
-  await scene.manager.consumers.delete(scene.stream, `lk-audit-g1-${laneOf("K", 4)}`);
+  // 2.10 may answer "directory not empty" for a consumer in use, and has deleted it all the same.
+  await scene.manager.consumers.delete(scene.stream, `lk-audit-g1-${laneOf("K", 4)}`).catch(() => {});
   await run.told("rewound", undefined, 10_000);
   expect(aborted).toMatchObject([{ code: "FENCED" }]);
   await run.told("overlap-possible");
