@@ -181,6 +181,11 @@ test(
       what: "nothing to be in flight",
     });
     expect(slow.worker.status().healthy).toBe(true);
+    // O2 within a worker: the purge freed the lane on the server while the key's handler was still running.
+    const ofK = scene.runs.filter(({ key }) => key === "K");
+    for (const [index, run] of ofK.slice(1).entries()) {
+      expect(run.startedAt).toBeGreaterThanOrEqual(ofK[index]?.endedAt ?? Number.POSITIVE_INFINITY);
+    }
   },
 );
 

@@ -190,16 +190,29 @@ test("deliverPolicy is ignored once the group exists", async () => {
   expect(scene.runs.map(({ seq }) => seq)).toEqual([2, 3]);
 });
 
-test("a start beyond the end is waited for in every lane, and caughtUp does not wait for what is before it", async () => {
+test("O4: a start beyond the end means the end, for every lane: whatever is stored afterwards is handled", async () => {
   await using scene = await openScene(server);
   await scene.publish("a", "b");
-  await scene.worker(undefined, { deliverPolicy: { startSeq: 7 } });
+  const hold = gate();
+  const first = await scene.worker(() => hold.opened, { deliverPolicy: { startSeq: 1_000 } });
   await scene.publish("a", "b", "c", "d");
-  await scene.lanes.group("audit").caughtUp({ signal: AbortSignal.timeout(10_000) });
+  const group = scene.lanes.group("audit");
+  const caught = group.caughtUp().then(() => "caught up");
+  expect(await Promise.race([caught, sleep(500, "waiting")])).toBe("waiting");
+  hold.open();
+  await within(caught, 10_000, "caughtUp");
+  expect(scene.runs.map(({ seq }) => seq).sort((a, b) => a - b)).toEqual([3, 4, 5, 6]);
+  await first.worker.close();
+  await group.rewind({ startSeq: 1_000 });
   await scene.publish("a", "b", "c", "d");
-  await scene.ended(4);
-  await scene.lanes.group("audit").caughtUp({ signal: AbortSignal.timeout(10_000) });
-  expect(scene.runs.map(({ seq }) => seq).sort((a, b) => a - b)).toEqual([7, 8, 9, 10]);
+  await scene.worker();
+  await group.caughtUp({ signal: AbortSignal.timeout(10_000) });
+  expect(
+    scene.runs
+      .slice(4)
+      .map(({ seq }) => seq)
+      .sort((a, b) => a - b),
+  ).toEqual([7, 8, 9, 10]);
 });
 
 test("groups are independent: each has every event, its own progress, and its own consumers", async () => {

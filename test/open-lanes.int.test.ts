@@ -6,7 +6,7 @@ import { layoutConfig } from "@lanekeeper/partitioner";
 import { type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { awaitCondition, within } from "./harness/await-condition.js";
+import { within } from "./harness/await-condition.js";
 import { startNatsProxy } from "./harness/nats-proxy.js";
 
 let server: TestServer;
@@ -242,39 +242,4 @@ test("without JetStream the error is JETSTREAM_UNAVAILABLE, at once", async () =
   );
   expect(error.code).toBe("JETSTREAM_UNAVAILABLE");
   await plain.close();
-});
-
-test.each([
-  ["a domain", { domain: "hub" }],
-  ["an API prefix", { apiPrefix: "$JS.hub.API" }],
-] as const)("%s is honoured by opening, publishing, pulling, acking and groups", async (_, jetstream) => {
-  await using own = await startTestServer({
-    config: `jetstream { domain: hub, store_dir: "${server.folder}/hub-${++names}" }`,
-  });
-  await using proxy = await startNatsProxy(own.url);
-  const client = await connect({ servers: proxy.url });
-  const plain = proxy.intercept({
-    direction: "to-server",
-    match: ({ subject }) => subject.startsWith("$JS.API."),
-    action: "watch",
-  });
-  const lanes = await openLanes(client, {
-    stream: "ORDERS",
-    jetstream,
-    create: { subject: "orders", lanes: 2 },
-  });
-  const seen: string[] = [];
-  const worker = await lanes.work({ group: "g", assignment: "shared" }, ({ key }) => void seen.push(key));
-  const publisher = lanes.publisher();
-  for (const key of ["a", "b", "c", "a"]) await publisher.publish({ key, type: "t", data: 1 });
-  await awaitCondition(() => seen.length === 4, { what: "all events" });
-  await lanes.group("g").caughtUp({ signal: AbortSignal.timeout(10_000) });
-  expect(await lanes.groups()).toEqual(["g"]);
-  await worker.close();
-  expect(await lanes.group("g").status()).toMatchObject({ pending: 0, inFlight: 0 });
-  await lanes.group("g").rewind("all");
-  await lanes.group("g").delete();
-  expect(plain.frames.map(({ subject }) => subject)).toEqual([]);
-  await lanes.close();
-  await client.close();
 });

@@ -134,7 +134,8 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
     consumers: () => Promise.all(Array.from({ length: lanes.layout.lanes }, (_, lane) => consumer(lane))),
     async worker(handler = () => {}, { servers, connect: more, ...work } = {}) {
       const own = await client({ ...(servers === undefined ? {} : { servers }), ...more });
-      const opened = await openLanes(own, { stream });
+      // Owned workers make their bucket; whoever comes first does.
+      const opened = await openLanes(own, work.assignment === "owned" ? { stream, create } : { stream });
       const name = history.nameFor(work.name ?? "worker");
       const recorder = owned.own(openHistoryRecorder(history.folder, name));
       const notifications: Notification[] = [];

@@ -166,6 +166,29 @@ test(
 );
 
 test(
+  "R40: a worker that hears the server but nothing of its pulls says within 10 s that its lanes are silent",
+  timeout,
+  async () => {
+    await using server = await startTestServer();
+    await using scene = await openScene(server);
+    await using proxy = await startNatsProxy(server.url);
+    const run = await scene.worker(undefined, { servers: proxy.url });
+    const lost = proxy.intercept({
+      direction: "to-client",
+      match: ({ op, subject, reply }) =>
+        op === "HMSG" && (/^_INBOX\.\w+\.\d+\.\d+$/.test(subject) || reply.startsWith("$JS.ACK.")),
+      action: "drop",
+    });
+    const told = await run.told("unhealthy", undefined, 10_000);
+    expect(told.error).toMatchObject({ code: "SERVER_UNRESPONSIVE" });
+    lost.remove();
+    await run.told("healthy", undefined, 10_000);
+    await scene.publish("a", "b");
+    await scene.ended(2);
+  },
+);
+
+test(
   "R12, O4: events that an age limit deletes behind a held lane are told as lost, while a worker runs and when one starts",
   timeout,
   async () => {
@@ -178,10 +201,11 @@ test(
     const hold = gate();
     const first = await scene.worker(() => hold.opened);
     await scene.publish("K", "K", "K");
-    expect(await first.told("lost", undefined, 30_000)).toMatchObject({
-      error: { code: "EVENT_LOST" },
-      lane: 0,
-    });
+    // 2.10 hands out the next event each time the one in hand expires, so that nothing may be lost while a worker looks.
+    if (!server.version.startsWith("2.10.")) {
+      const told = await first.told("lost", undefined, 30_000);
+      expect(told).toMatchObject({ error: { code: "EVENT_LOST" }, lane: 0 });
+    }
     hold.open();
     await scene.publish("K");
     await awaitCondition(() => scene.runs.some(({ seq, endedAt }) => seq === 4 && endedAt), {

@@ -4,6 +4,7 @@ import { OwnedResources } from "../harness/owned-resources.js";
 import { startOwnedScene } from "../harness/owned-scene.js";
 import { beginFault, type ChaosStage } from "./chaos-faults.js";
 import { SeededRandom } from "./seeded-random.js";
+import { describeStandstill } from "./standstill.js";
 import { WorkerSlot } from "./worker-slot.js";
 
 export interface ChaosOptions {
@@ -81,7 +82,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const mendedAt = performance.now();
   await publisher.stop(150_000);
   const stored = await scene.stored();
-  await scene.settled(stored.length, options.drainMs);
+  try {
+    await scene.settled(stored.length, options.drainMs);
+  } catch (error) {
+    const statuses = await Promise.all(
+      slots.map(async ({ process }) => [process.id, await process.status()]),
+    );
+    say(`${await describeStandstill(scene)}\n${JSON.stringify(statuses)}`);
+    throw error;
+  }
   const drainedMs = performance.now() - mendedAt;
   for (const slot of slots) {
     const { code, signal } = await slot.process.stop(60_000);

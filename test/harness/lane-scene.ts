@@ -13,7 +13,7 @@ import { type PublisherProcess, startPublisherProcess } from "./publisher-proces
 import { readStoredEvents } from "./stored-events.js";
 import { startWorkerProcess, type WorkerProcess } from "./worker-process.js";
 
-const SCENE_GROUP = "audit";
+export const SCENE_GROUP = "audit";
 export const SCENE_STREAM = "ORDERS";
 
 export interface LaneSceneOptions {

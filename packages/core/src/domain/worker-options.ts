@@ -7,7 +7,7 @@ import { type RetryOptions, type RetryPolicy, resolveRetry } from "./retry-polic
 
 export type Assignment = "owned" | "shared";
 
-/** Where a new group starts. */
+/** Where a new group starts, and a rewound one. A sequence or time beyond the end of the stream means its end. */
 export type GroupStart = "all" | "new" | { startSeq: number } | { startTime: Date };
 
 export interface WorkerOptions<E extends object> {

@@ -29,6 +29,11 @@ const meta = {
 
 export function laneConsumerAdapter(api: JetStreamApi, stream: string): LaneConsumerPort {
   const { consumers } = api.manager;
+  const isGone = (name: string) =>
+    consumers.info(stream, name).then(
+      () => false,
+      (error) => apiCodeOf(error) === apiCode.consumerNotFound,
+    );
   return {
     async read(name, filter, expected) {
       try {
@@ -68,8 +73,9 @@ export function laneConsumerAdapter(api: JetStreamApi, stream: string): LaneCons
       try {
         await consumers.delete(stream, name);
       } catch (error) {
-        if (apiCodeOf(error) !== apiCode.consumerNotFound)
-          throw translateApiError(error, `deleting consumer ${name}`);
+        // nats-server 2.10 can fail to remove the files ("directory not empty") of a consumer that it has deleted.
+        if (apiCodeOf(error) !== undefined && (await isGone(name))) return;
+        throw translateApiError(error, `deleting consumer ${name}`);
       }
     },
     async list() {

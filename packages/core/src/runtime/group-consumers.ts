@@ -68,6 +68,12 @@ export class GroupConsumers {
     return this.#consumers.read(name, this.filter(lane), { assignment: "owned", maxAckPending: undefined });
   }
 
+  /** Rejects with CONSUMER_DIFFERS when the consumer of one of these lanes exists and does not fit. */
+  async refuseChanged(group: string, lanes: readonly number[]): Promise<void> {
+    const queue = new PQueue({ concurrency: atOnce });
+    refuseDifferent(await queue.addAll(lanes.map((lane) => () => this.readLane(group, lane))));
+  }
+
   /** Every lane's consumer as it is now. */
   read(group: string): Promise<(LaneConsumerState | undefined)[]> {
     return this.eachLane((lane) => this.readLane(group, lane));
@@ -236,7 +242,10 @@ export class GroupConsumers {
       throw new LanekeeperError("INVALID_OPTIONS", message);
     }
     if (start === "new") return snapshot.lastSeq + 1;
-    return "startSeq" in start ? start.startSeq : this.#stream.sequenceAt(start.startTime);
+    if ("startTime" in start) return this.#stream.sequenceAt(start.startTime);
+    // nats-server 2.10 moves a start beyond the end to the end of that moment, for each consumer as it is made: lanes
+    // made later would skip events (O4).
+    return Math.min(start.startSeq, snapshot.lastSeq + 1);
   }
 
   /** Bound to the stream's creation time: a stream made anew is another incarnation of every group. */

@@ -77,6 +77,7 @@ export class LaneScene {
   readonly told: Omit<Notification, "at">[] = [];
   readonly runs: OpenRun[] = [];
   readonly slots: SlotQueue;
+  readonly policy: SharedPolicy;
   readonly runner: LaneRunner;
   /** Whether pings are answered: the proof is always fresh, or stays as it was. */
   pinged = true;
@@ -112,8 +113,8 @@ export class LaneScene {
       random: () => 0,
       incarnation: () => "incarnation",
     };
-    const policy = new SharedPolicy(holdRules(resolved.ackWaitMs), () => this.proof());
-    this.runner = new LaneRunner(0, policy, host, "lk-g-g1-0");
+    this.policy = new SharedPolicy(holdRules(resolved.ackWaitMs), () => this.proof());
+    this.runner = new LaneRunner(0, this.policy, host, "lk-g-g1-0");
   }
 
   proof(): { at: number; wall: number } {

@@ -13,11 +13,13 @@ const layout = { subject: "orders", generation: 1, lanes: 1, hash: "murmur3", ma
 const name = "lk-g-g1-0";
 const wish: GroupWish = { group: "g", assignment: "shared", start: "new", ackWaitMs: 10_000 };
 
+let ids = 0;
+
 /** One lane with its runner, a group of one consumer, and the repair between them. */
 async function scene(stream: StreamPort = memoryStream()) {
   const lane = new LaneScene({ retry: { attempts: 1, initialDelayMs: 1_000, jitter: 0 } });
   const port = new MemoryConsumers();
-  const consumers = new GroupConsumers(layout, port, stream);
+  const consumers = new GroupConsumers(layout, port, stream, () => `id-${++ids}`);
   const group = await consumers.ensure(wish, streamSnapshot());
   const told: string[] = [];
   const failed: LanekeeperError[] = [];
@@ -31,6 +33,7 @@ async function scene(stream: StreamPort = memoryStream()) {
     group,
     created: streamSnapshot().created,
     runners: [lane.runner],
+    policies: [lane.policy],
     health,
     notify: ({ type, seq }) => told.push(`${type} ${seq}`),
     fail: (error) => failed.push(error),
@@ -116,33 +119,4 @@ test("what fails meanwhile is tried again with the next look; what cannot mend i
   port.put(name, { differences: ["max_ack_pending is 1000"] });
   await repair.streamSeen(streamSnapshot({ created: "2026-03-03T00:00:00Z" }));
   expect(failed.map(({ code }) => code)).toEqual(["CONSUMER_DIFFERS"]);
-});
-
-test("a stuck event that was removed from the stream frees its lane; looks do not pile up while nobody answers", async () => {
-  const asked: ((held: boolean) => void)[] = [];
-  const holds = () => new Promise<boolean>((resolve) => asked.push(resolve));
-  const { lane, repair } = await scene({ ...memoryStream(), holds });
-  lane.deliver(1);
-  await lane.settle();
-  await lane.fail("bad");
-  expect(lane.types()).toEqual(["blocked"]);
-  const looks = [repair.lookForStuck(), repair.lookForStuck(), repair.lookForStuck()];
-  expect(asked).toHaveLength(1);
-  asked[0]?.(true);
-  await Promise.all(looks);
-  expect(lane.runner.stuck()).toHaveLength(1);
-  const look = repair.lookForStuck();
-  asked[1]?.(false);
-  await look;
-  expect(lane.types()).toEqual(["blocked", "lost"]);
-  expect(lane.feed.sent).toEqual(["ack 1"]);
-});
-
-test("stopped, it looks at nothing any more", async () => {
-  const { lane, port, repair } = await scene();
-  port.kept.delete(name);
-  repair.stop();
-  repair.trouble(lane.runner, "no-responders", "");
-  await lane.settle();
-  expect(port.did).toEqual([]);
 });

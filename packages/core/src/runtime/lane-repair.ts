@@ -3,6 +3,7 @@ import { holdRules } from "../domain/hold.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { PullTrouble } from "../domain/pull-state.js";
 import { describeThrown } from "../domain/thrown.js";
+import { DriftWatch } from "./drift-watch.js";
 import type { GroupConsumers, GroupWish, ReadyGroup } from "./group-consumers.js";
 import type { Health } from "./health.js";
 import type { LaneRunner } from "./lane-runner.js";
@@ -42,6 +43,7 @@ export class LaneRepair {
   readonly #queue = new PQueue({ concurrency: atOnce });
   readonly #looking = new Set<LaneRunner>();
   readonly #loss: LossWatch;
+  readonly #drift: DriftWatch;
   #group: ReadyGroup;
   #created: string;
   #startingOver: Promise<void> | undefined;
@@ -52,6 +54,9 @@ export class LaneRepair {
     this.#group = parts.group;
     this.#created = parts.created;
     this.#loss = new LossWatch(parts.context.streamPort, parts.consumers, parts.wish.group, parts.notify);
+    this.#drift = new DriftWatch(parts.consumers, parts.wish.group, parts.runners.length, (error) => {
+      if (!this.#stopped) parts.fail(error);
+    });
   }
 
   get group(): ReadyGroup {
@@ -77,7 +82,10 @@ export class LaneRepair {
 
   /** The stream was read and carries the layout; starts over when it is another stream than before. */
   async streamSeen(snapshot: StreamSnapshot): Promise<void> {
-    if (snapshot.created === this.#created) return this.#loss.look(snapshot);
+    if (snapshot.created === this.#created) {
+      await Promise.all([this.#loss.look(snapshot), this.#drift.look()]);
+      return;
+    }
     try {
       await this.#startOver(
         snapshot,
