@@ -45,7 +45,10 @@ const troubles: Readonly<Record<string, Trouble>> = {
   "consumer deleted": (simulation, random) => {
     if (simulation.scenario.retention === "interest") return;
     const names = [...simulation.server.consumers].map(({ name }) => name);
-    if (names.length > 0 && random.chance(0.3)) simulation.server.delete(random.pick(names));
+    if (names.length === 0 || random.chance(0.7)) return;
+    const name = random.pick(names);
+    simulation.history.add("test", { kind: "note", text: `somebody deletes ${name}` });
+    simulation.server.deleteByHand(name);
   },
 };
 

@@ -134,6 +134,13 @@ export class SimServer implements ConsumerHost {
     }
   }
 
+  /** By somebody who does not know what it is for: what it knew is lost. */
+  deleteByHand(name: string): void {
+    const lane = this.consumer(name)?.spec.lane;
+    this.delete(name);
+    if (lane !== undefined) this.observer.fellBack(lane);
+  }
+
   list(): ListedConsumer[] {
     return [...this.#consumers.values()].map((consumer) => {
       const { name, group, lane, assignment, incarnation } = consumer.spec;
