@@ -105,8 +105,25 @@ export class LaneTakeover {
     base: TakeoverBase,
     update: (record: ClaimRecord) => Promise<void>,
   ): Promise<void> {
+    try {
+      await this.#prepare(lane, next, base, update);
+    } catch (error) {
+      // What is in the way may be a consumer that another worker made since the listing.
+      this.forget();
+      throw error;
+    }
+  }
+
+  async #prepare(
+    lane: number,
+    next: ClaimRecord,
+    base: TakeoverBase,
+    update: (record: ClaimRecord) => Promise<void>,
+  ): Promise<void> {
     const { consumers, ackWaitMs, maxAckPending, retention } = this.#parts;
     const { consumer } = base.consumer;
+    // The last owner's consumer is younger than the listing when it was made since.
+    if (base.previous !== undefined) await this.#learn(lane, base.previous);
     if (base.adopted) {
       await consumers.update(consumer, { ackWaitMs, maxAckPending });
       await update(next);
@@ -187,7 +204,7 @@ export class LaneTakeover {
     const { consumer } = claim;
     if (consumer === undefined) return;
     const { startSeq, incarnation } = current();
-    (await this.#known()).set(lane, ((await this.#known()).get(lane) ?? new Set()).add(consumer));
+    await this.#learn(lane, consumer);
     await consumers.create({
       name: consumer,
       group,
@@ -210,6 +227,11 @@ export class LaneTakeover {
       await this.#parts.consumers.delete(name);
       names?.delete(name);
     }
+  }
+
+  async #learn(lane: number, consumer: string): Promise<void> {
+    const known = await this.#known();
+    known.set(lane, (known.get(lane) ?? new Set()).add(consumer));
   }
 
   /** One listing serves all lanes: consumers this process makes are added as they are made. */
