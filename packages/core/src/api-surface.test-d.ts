@@ -97,7 +97,7 @@ export async function opening(connection: NatsConnection): Promise<void> {
     streamConfig,
   };
   const onNotification = (notification: Notification): void => void notification;
-  const options: LanesOptions = { stream: "ORDERS", create, jetstream, onNotification };
+  const options: LanesOptions = { stream: "ORDERS", create, jetstream, bucket: "claims", onNotification };
   await using lanes: Lanes<Shop> = await openLanes<Shop>(connection, options);
   const untyped: Lanes<Record<string, unknown>> = await openLanes(connection, { stream: "ORDERS" });
   const layout: LaneLayout = lanes.layout;
@@ -138,9 +138,11 @@ export async function working(
     maxDelayMs: 30_000,
     jitter: 0.2,
   };
+  exactly<NonNullable<WorkerOptions<Shop>["assignment"]>, "owned" | "shared">(true);
   const options: WorkerOptions<Shop> = {
     group: "billing",
-    assignment: "shared",
+    assignment: "owned",
+    leaseMs: 5_000,
     name: "w1",
     deliverPolicy: { startTime: new Date() },
     maxAckPending: 1,

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { GroupConsumers, type GroupWish } from "./group-consumers.js";
 import { MemoryConsumers, memoryStream, streamSnapshot } from "./group-consumers.test-support.js";
@@ -119,4 +119,88 @@ test("what fails meanwhile is tried again with the next look; what cannot mend i
   port.put(name, { differences: ["max_ack_pending is 1000"] });
   await repair.streamSeen(streamSnapshot({ created: "2026-03-03T00:00:00Z" }));
   expect(failed.map(({ code }) => code)).toEqual(["CONSUMER_DIFFERS"]);
+});
+
+test("stopped, it looks at nothing any more", async () => {
+  const { lane, port, repair } = await scene();
+  port.kept.delete(name);
+  repair.stop();
+  repair.trouble(lane.runner, "no-responders", "");
+  await lane.settle();
+  expect(port.did).toEqual([]);
+});
+
+test("another leader is no trouble: the next pull goes to it", async () => {
+  const { lane, port, told, repair } = await scene();
+  port.kept.delete(name);
+  repair.trouble(lane.runner, "leader-changed", "Leadership Change");
+  await lane.clock.advance(10_000);
+  expect(port.did).toEqual([]);
+  expect(told).toEqual([]);
+});
+
+describe("verify, after every connection", () => {
+  test("O4: a group that was rewound meanwhile is worked from where the rewind says, with nothing remembered", async () => {
+    const { lane, port, told, repair } = await scene();
+    lane.deliver(3);
+    await lane.settle();
+    await lane.end();
+    lane.deliver(4);
+    await lane.settle();
+    port.put(name, { incarnation: "2026-01-01T00:00:00Z/rewound", groupStartSeq: 3, startSeq: 3 });
+    await repair.verify();
+    expect(lane.last().signal.reason).toMatchObject({ code: "FENCED" });
+    expect(repair.group.incarnation).toBe("2026-01-01T00:00:00Z/rewound");
+    expect(told).toEqual(["rewound 3"]);
+    await lane.end();
+    expect(lane.feed.sent).toEqual(["ack 3"]);
+    lane.deliver(3);
+    await lane.settle();
+    expect(lane.runs.map(({ seq }) => seq)).toEqual([3, 4, 3]);
+  });
+
+  test("O2: a shorter ackWait makes the holds shorter, for what comes next", async () => {
+    const { lane, port, told, repair } = await scene();
+    lane.feed.confirms = false;
+    port.put(name, { ackWaitMs: 1_000 });
+    await repair.verify();
+    lane.deliver(60);
+    await lane.settle();
+    await lane.clock.advance(700);
+    lane.tick();
+    expect(lane.types()).toEqual(["fenced", "overlap-possible"]);
+    expect(told).toEqual([]);
+  });
+
+  test("nothing changed: nothing in hand is touched, nothing is made", async () => {
+    const { lane, port, group, told, repair } = await scene();
+    lane.deliver(60);
+    await lane.settle();
+    await repair.verify();
+    expect(lane.last().signal.aborted).toBe(false);
+    expect(repair.group).toBe(group);
+    expect(told).toEqual([]);
+    expect(port.did).toEqual([]);
+  });
+
+  test("a consumer that is missing is no rewind: its own trouble makes it again", async () => {
+    const { port, group, repair } = await scene();
+    port.kept.delete(name);
+    await repair.verify();
+    expect(repair.group).toBe(group);
+    expect(port.did).toEqual([]);
+  });
+
+  test("rejects when it cannot be told: consumers do not answer, or a rewound group's stream cannot be read", async () => {
+    const { port, group, state, repair } = await scene();
+    port.before = () => {
+      throw new LanekeeperError("REQUEST_TIMEOUT", "no leader");
+    };
+    await expect(repair.verify()).rejects.toMatchObject({ code: "REQUEST_TIMEOUT" });
+    port.before = () => {};
+    port.put(name, { incarnation: "2026-01-01T00:00:00Z/rewound" });
+    state.now = { type: "unreadable", error: new LanekeeperError("JETSTREAM_UNAVAILABLE", "election") };
+    await expect(repair.verify()).rejects.toMatchObject({ code: "JETSTREAM_UNAVAILABLE" });
+    expect(repair.group).toBe(group);
+  });
 });

@@ -30,3 +30,24 @@ test("a stuck event that was removed from the stream frees its lane; looks do no
   expect(lane.types()).toEqual(["blocked", "lost"]);
   expect(lane.feed.sent).toEqual(["ack 1"]);
 });
+
+test("what cannot be told changes nothing, and is looked at again", async () => {
+  const lane = new LaneScene({
+    retry: { attempts: 1, initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 0 },
+  });
+  let asked = 0;
+  const holds = async () => {
+    asked++;
+    throw new Error("no leader");
+  };
+  const watch = new StuckWatch({ ...memoryStream(), holds }, 0);
+  lane.deliver(1);
+  await lane.settle();
+  await lane.fail("bad");
+  for (const now of [4_999, 5_000, 9_999, 10_000]) {
+    watch.tick(now, [lane.runner]);
+    await lane.settle();
+  }
+  expect(asked).toBe(2);
+  expect(lane.runner.stuck()).toHaveLength(1);
+});
