@@ -52,6 +52,8 @@ export class OwnedGroup {
   #echoedAt: number;
   #deposing = new Set<string>();
   #leaving = false;
+  /** A member is being made: there is to be one of this process, never two. */
+  #joining = true;
   #over = false;
 
   constructor(parts: OwnedGroupParts) {
@@ -115,6 +117,7 @@ export class OwnedGroup {
       this.#member.stop();
       this.#member = this.#newMember();
     }
+    this.#joining = false;
     this.#timer = clock.after(this.#parts.rules.beatMs, () => this.#tick());
   }
 
@@ -161,7 +164,10 @@ export class OwnedGroup {
           this.seen(entry);
           observer.beaten();
         },
-        deposed: () => void this.#deposed(id),
+        // One that was called dead before its first beat was confirmed is replaced by whoever is joining.
+        deposed: () => {
+          if (!this.#joining) void this.#deposed(id);
+        },
       },
     });
   }
@@ -170,12 +176,16 @@ export class OwnedGroup {
   async #deposed(id: string): Promise<void> {
     const { bucket, group, observer, clock } = this.#parts;
     observer.deposed();
+    this.#joining = true;
     while (!this.#over) {
       try {
         await this.#sayReturned(bucket, bucketKeys.member(group, id));
         if (this.#leaving) return;
         this.#member = this.#newMember();
-        if (await this.#member.join()) return observer.changed();
+        if (await this.#member.join()) {
+          this.#joining = false;
+          return observer.changed();
+        }
         this.#member.stop();
       } catch {
         // The bucket cannot be reached; until it can, nothing is ours.
