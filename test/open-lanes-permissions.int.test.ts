@@ -33,6 +33,19 @@ function listed(role: string): Permissions {
   return { publish: of("publish"), subscribe: of("subscribe") };
 }
 
+/** What the guide adds for an owner that creates the bucket. */
+const bucketRights = [...(/is to create the bucket.*/.exec(guide)?.[0] ?? "").matchAll(/`(\$JS[^`]+)`/g)].map(
+  ([, subject]) => subject ?? "",
+);
+
+/** An owner and creator of a stream of its own. */
+function makerRights(stream: string, without?: string): Permissions {
+  const { publish, subscribe } = listed("owner");
+  const all = [...publish, ...listed("creator").publish, ...bucketRights].filter((one) => one !== without);
+  const of = (subjects: string[]) => subjects.map((one) => one.replace("ORDERS", stream));
+  return { publish: of(all), subscribe: of(subscribe) };
+}
+
 const roles = ["publisher", "worker", "starter", "owner", "operator", "creator"] as const;
 type Role = (typeof roles)[number];
 
@@ -67,6 +80,8 @@ beforeAll(async () => {
       const left = { publish: publish.filter((one) => one !== subject), subscribe };
       return user(name, ownStream(name, role, left));
     }),
+    user("MADE", makerRights("MADE")),
+    ...bucketRights.map((right, index) => user(`MADE${index}`, makerRights(`MADE${index}`, right))),
     user("deaf", { publish: [">"], subscribe: ["orders.>"] }),
     `{ user: unheard, password: x, permissions: { publish: ">", subscribe: { allow: ">", deny: ${JSON.stringify(pulls)} } } }`,
   ];
@@ -276,6 +291,25 @@ test.each(without)(
     expect(performance.now() - at).toBeLessThan(12_000);
   },
 );
+
+test("the guide's rights to create a bucket are enough for an owner that makes stream and bucket, and each is needed", async () => {
+  const make = async (user: string) => {
+    const connection = await connect({ servers: server.url, user, pass: "x" });
+    try {
+      const create = { subject: user.toLowerCase(), lanes: 2 };
+      await using lanes = await openLanes(connection, { stream: user, create });
+      const worker = await lanes.work({ group: "first" }, () => {});
+      await awaitCondition(() => worker.lanes().length === 2, { what: "both lanes to be claimed" });
+    } finally {
+      await connection.close();
+    }
+  };
+  await make("MADE");
+  expect(bucketRights).toHaveLength(2);
+  for (const index of bucketRights.keys()) {
+    await expect(make(`MADE${index}`)).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+  }
+});
 
 test("a user without the right to create is told so by openLanes with create and by work() of a new group", async () => {
   const connection = await connect({ servers: server.url, user: "worker", pass: "x" });
