@@ -89,7 +89,7 @@ test("children end though the test's own process is killed with -9, even frozen 
   const source = `
     import { startHistory } from ${JSON.stringify(fileURLToPath(new URL("history.js", harness)))};
     import { startWorkerProcess } from ${JSON.stringify(fileURLToPath(new URL("worker-process.js", harness)))};
-    const options = { servers: ${JSON.stringify(scene.server.url)}, stream: "ORDERS", work: { group: "orphans" } };
+    const options = { servers: ${JSON.stringify(scene.server.url)}, stream: "ORDERS", work: { group: "orphans", assignment: "shared" } };
     const history = startHistory();
     const running = await startWorkerProcess(history, { ...options, name: "running" });
     const frozen = await startWorkerProcess(history, { ...options, name: "frozen" });

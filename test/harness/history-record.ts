@@ -91,6 +91,14 @@ export interface WireRecord {
   readonly deliverySeq: number;
 }
 
+/**
+ * A nats-server that stands alone was killed without a warning; written once it is dead, before it is started again.
+ * What it knew of its consumers in the moments before may be gone.
+ */
+export interface ServerKilledRecord {
+  readonly kind: "server-killed";
+}
+
 /** A fact worth keeping that no checker reads. */
 export interface NoteRecord {
   readonly kind: "note";
@@ -105,6 +113,7 @@ export type HistoryEntry =
   | NotificationRecord
   | ProcessRecord
   | WireRecord
+  | ServerKilledRecord
   | NoteRecord;
 
 /** What is read back. */

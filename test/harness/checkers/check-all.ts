@@ -1,7 +1,7 @@
 import type { HistoryRecord, StoredEvent } from "../history-record.js";
 import { checkComplete } from "./check-complete.js";
 import { checkNoGap } from "./check-no-gap.js";
-import { checkOneAtATime, type FrozenOverlap, type OneAtATimeOptions } from "./check-one-at-a-time.js";
+import { checkOneAtATime, type OneAtATimeOptions, type StatedOverlap } from "./check-one-at-a-time.js";
 import { checkOrder } from "./check-order.js";
 import { checkPublishOrder } from "./check-publish-order.js";
 import type { Fault } from "./fault.js";
@@ -15,7 +15,9 @@ export interface CheckAllResult {
   /** Of every invariant. */
   readonly faults: readonly Fault[];
   /** See `checkOneAtATime`. */
-  readonly frozenOverlaps: readonly FrozenOverlap[];
+  readonly frozenOverlaps: readonly StatedOverlap[];
+  /** See `checkOneAtATime`. */
+  readonly crashOverlaps: readonly StatedOverlap[];
   /** See `checkComplete`. */
   readonly repeats: number;
 }
@@ -26,7 +28,7 @@ export function checkAll(
   stored: readonly StoredEvent[],
   options: CheckAllOptions,
 ): CheckAllResult {
-  const { faults: overlaps, frozenOverlaps } = checkOneAtATime(history, options);
+  const { faults: overlaps, frozenOverlaps, crashOverlaps } = checkOneAtATime(history, options);
   const { faults: missing, repeats } = checkComplete(history, stored, options.groups);
   const faults = [
     ...checkOrder(history),
@@ -35,5 +37,5 @@ export function checkAll(
     ...missing,
     ...checkPublishOrder(history, stored),
   ];
-  return { faults, frozenOverlaps, repeats };
+  return { faults, frozenOverlaps, crashOverlaps, repeats };
 }

@@ -9,11 +9,16 @@ export interface OneAtATimeOptions {
    * `frozenOverlaps`. Absent: every overlap is a fault.
    */
   ackWaitMs?: number;
+  /**
+   * How much of what a single server knew of its consumers can be gone when it is killed. Given, it says which overlaps
+   * assignment `shared` states as its other hole: see `crashOverlaps`. Absent: every one of them is a fault.
+   */
+  crashWindowMs?: number;
 }
 
-/** An overlap that assignment `shared` states as its hole. */
-export interface FrozenOverlap extends Fault {
-  /** The run that its process had in hand while it was out of touch. */
+/** An overlap that assignment `shared` states as a hole. */
+export interface StatedOverlap extends Fault {
+  /** The run that its process had in hand while it was out of touch, or when the server was killed. */
   readonly inHand: { readonly process: string; readonly seq: number; readonly run: number };
 }
 
@@ -23,7 +28,12 @@ export interface OneAtATimeResult {
    * Overlaps of a run that its process had in hand while it was out of touch for at least `ackWaitMs`, with a run
    * that started after that time began. No faults, since the server cannot tell such a process from a dead one.
    */
-  readonly frozenOverlaps: readonly FrozenOverlap[];
+  readonly frozenOverlaps: readonly StatedOverlap[];
+  /**
+   * Overlaps of a run that had started within `crashWindowMs` of the server's kill, with a run that started after it. No
+   * faults, since the server that came back does not know that it had given the first one's event away.
+   */
+  readonly crashOverlaps: readonly StatedOverlap[];
 }
 
 /**
@@ -35,18 +45,21 @@ export function checkOneAtATime(
   options: OneAtATimeOptions = {},
 ): OneAtATimeResult {
   const spans = longSpansByProcess(history, options.ackWaitMs);
+  const kills = history.flatMap(({ kind, atMs }) => (kind === "server-killed" ? [atMs] : []));
   const faults: Fault[] = [];
-  const frozenOverlaps: FrozenOverlap[] = [];
+  const frozenOverlaps: StatedOverlap[] = [];
+  const crashOverlaps: StatedOverlap[] = [];
   for (const runs of runsByKey(history)) {
     for (const [earlier, later] of overlaps(runs)) {
       const fault = faultOf(earlier, later);
       const { process, seq, run } = earlier;
-      if (isFrozenOverlap(earlier, later, spans))
-        frozenOverlaps.push({ ...fault, inHand: { process, seq, run } });
+      const stated = { ...fault, inHand: { process, seq, run } };
+      if (isFrozenOverlap(earlier, later, spans)) frozenOverlaps.push(stated);
+      else if (isCrashOverlap(earlier, later, kills, options.crashWindowMs)) crashOverlaps.push(stated);
       else faults.push(fault);
     }
   }
-  return { faults, frozenOverlaps };
+  return { faults, frozenOverlaps, crashOverlaps };
 }
 
 /** Every pair of which the later one started before the earlier one ended. */
@@ -66,6 +79,19 @@ function isFrozenOverlap(
 ): boolean {
   return (spans.get(earlier.process) ?? []).some(
     (span) => earlier.startMs <= span.fromMs && earlier.endMs >= span.fromMs && later.startMs >= span.fromMs,
+  );
+}
+
+/** A start may be recorded a little after the kill of the server that had delivered its event. */
+function isCrashOverlap(
+  earlier: HandlerRun,
+  later: HandlerRun,
+  kills: readonly number[],
+  windowMs: number | undefined,
+): boolean {
+  if (windowMs === undefined) return false;
+  return kills.some(
+    (atMs) => Math.abs(earlier.startMs - atMs) <= windowMs && earlier.endMs >= atMs && later.startMs >= atMs,
   );
 }
 
