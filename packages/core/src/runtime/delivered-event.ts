@@ -20,10 +20,11 @@ export function readDelivery(
   const id = headers["Nats-Msg-Id"]?.[0];
   const { generation } = router.layout;
   const storedAt = new Date(Number(delivery.stamp.slice(0, -6)));
-  const describe = (key: string, type: string): TypedMeta => ({
-    ...{ key, type, subject, bytes, headers, lane, generation, seq, storedAt, attempt: deliveries },
-    ...(id === undefined ? undefined : { id }),
-  });
+  const attempt = deliveries;
+  const describe = (key: string, type: string): TypedMeta =>
+    id === undefined
+      ? { key, type, subject, bytes, headers, lane, generation, seq, storedAt, attempt }
+      : { key, type, id, subject, bytes, headers, lane, generation, seq, storedAt, attempt };
   try {
     const { key, type } = router.parse(subject);
     return { meta: describe(key, type) };

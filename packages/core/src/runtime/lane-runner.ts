@@ -301,7 +301,8 @@ export class LaneRunner {
     const handlerRun = new HandlerRun(meta.key, seq, clock);
     this.#runs.set(run, handlerRun);
     const fence = this.#policy.fence(delivery, this.#host.incarnation());
-    const event = { ...meta, attempt: delivery.deliveries + retries };
+    const attempt = delivery.deliveries + retries;
+    const event = attempt === meta.attempt ? meta : { ...meta, attempt };
     const isOurs = () => {
       const current = this.#held.get(seq);
       return current?.meta === meta && !current.hold.lapsed(clock.now(), clock.wall());

@@ -41,6 +41,19 @@ interface Held {
   revision: number;
 }
 
+/** A lane's record as it was last seen: a claim that rests on an old one is refused, and the new one is seen then. */
+export interface KnownClaim {
+  readonly record: ClaimRecord | "newer" | undefined;
+  /** 0: it was never seen. */
+  readonly revision: number;
+}
+
+interface Judged {
+  readonly previous: ClaimRecord | "newer" | undefined;
+  readonly revision: number;
+  readonly host: OwnedHost;
+}
+
 const progressMs = 1_000;
 const retryMs = 300;
 
@@ -66,6 +79,7 @@ export class OwnedLane {
   #tookUp = false;
   #givenTo: string | undefined;
   #deadOwner: string | undefined;
+  #known: KnownClaim = { record: undefined, revision: 0 };
   #steps: Promise<void> | undefined;
   #savedAt = 0;
   #saved = "";
@@ -101,10 +115,11 @@ export class OwnedLane {
     return this.#steps !== undefined;
   }
 
-  /** The lane is to be this worker's. `deadOwner`: whose claim it takes over. */
-  want(deadOwner: string | undefined): void {
+  /** The lane is to be this worker's. `deadOwner`: whose claim it takes over; `known`: the claim as it was last seen. */
+  want(deadOwner: string | undefined, known: KnownClaim): void {
     this.#wanted = true;
     this.#deadOwner = deadOwner;
+    this.#known = known;
     this.#step();
   }
 
@@ -226,7 +241,7 @@ export class OwnedLane {
 
   /** Compare-and-set of the lane's record to our name. Losing it is no failure: somebody else was faster. */
   async #takeClaim(): Promise<void> {
-    const { host, previous, revision } = await this.#previous();
+    const { host, previous, revision } = this.#judge(this.#known);
     this.#wanted = false;
     if (previous === "newer" || this.#lapsed()) return;
     if (
@@ -260,18 +275,18 @@ export class OwnedLane {
     else this.#claim = claim;
   }
 
-  async #previous(): Promise<{
-    previous: ClaimRecord | "newer" | undefined;
-    revision: number;
-    host: OwnedHost;
-  }> {
+  /** Of another life of stream or group, a record says nothing about this one. */
+  #judge({ record, revision }: KnownClaim): Judged {
     const host = this.#host;
-    const entry = await host.bucket.read(this.#key);
-    if (entry !== undefined) host.seen(entry);
-    const record = entry?.value === undefined ? undefined : parseClaim(entry.value);
-    // Of another life of stream or group: it says nothing about this one.
     const valid = record === "newer" || record?.incarnation === host.incarnation();
-    return { previous: valid ? record : undefined, revision: entry?.revision ?? 0, host };
+    return { previous: valid ? record : undefined, revision, host };
+  }
+
+  async #previous(): Promise<Judged> {
+    const entry = await this.#host.bucket.read(this.#key);
+    if (entry !== undefined) this.#host.seen(entry);
+    const record = entry?.value === undefined ? undefined : parseClaim(entry.value);
+    return this.#judge({ record, revision: entry?.revision ?? 0 });
   }
 
   async #writeClaim(
@@ -371,7 +386,8 @@ export class OwnedLane {
     if (consumer !== undefined) await feed.drain([consumer], drainMs);
     runner.finishDrain();
     await runner.ended();
-    if (this.#claim === undefined || this.#lapsed()) return;
+    // A handler that outlived its worker: whether its ack went out is not known, so the claim is left to lapse.
+    if (this.#claim === undefined || this.#lapsed() || this.#ended) return;
     const clean = !this.#broken && runner.inFlight === 0 && (await runner.acksConfirmed());
     const progress = this.policy.memory.record();
     await this.#update((record) => ({

@@ -28,7 +28,7 @@ export interface OwnedLanesParts {
 }
 
 /** Lanes taken up or given back, at once. */
-const stepsAtOnce = 16;
+const stepsAtOnce = 64;
 /** Changes of the group are looked at together. */
 const planMs = 20;
 const sweepMs = 60_000;
@@ -228,7 +228,7 @@ export class OwnedLanes implements LaneSet {
       const owned = this.#lanes[lane];
       if (owned === undefined || owned.held || owned.busy || steps >= stepsAtOnce) continue;
       steps++;
-      owned.want(deadOwner);
+      owned.want(deadOwner, view.claimOf(lane) ?? { record: undefined, revision: 0 });
     }
     for (const { lane, to } of giveBack) {
       const owned = this.#lanes[lane];

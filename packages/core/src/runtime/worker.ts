@@ -30,6 +30,8 @@ export interface WorkerParts {
   readonly soon: (run: () => void) => void;
 }
 
+/** Answers sent together at most: more would only keep their events in memory for longer. */
+const mostAnswers = 256;
 export const defaultGraceMs = 25_000;
 /** How long a stream may be missing before its workers end. */
 const streamMissingMs = 60_000;
@@ -159,7 +161,9 @@ export class Worker implements LaneWorker, WorkerHost {
   }
 
   sendSoon(answer: Answer): void {
-    if (this.#answers.push(answer) === 1) this.#soon(() => this.#sendAnswers());
+    const waiting = this.#answers.push(answer);
+    if (waiting >= mostAnswers) this.#sendAnswers();
+    else if (waiting === 1) this.#soon(() => this.#sendAnswers());
   }
 
   inTurn(run: () => void): void {
