@@ -39,16 +39,21 @@ const unknownLeaseMs = 30_000;
 export class GroupView {
   readonly #lanes: number;
   readonly #settleMs: number;
+  readonly #provenMs: number;
   readonly #members = new Map<string, Seen<MemberRecord | undefined>>();
   readonly #claims = new Map<number, Seen<ClaimRecord | "newer" | undefined>>();
   /** Owners named by claims whose own record is not there. */
   readonly #missing = new Map<string, number>();
   readonly #firstSeen = new Map<string, number>();
 
-  /** `settleMs`: how long a member has to be there before lanes of others are moved to it. */
-  constructor(lanes: number, settleMs: number) {
+  /**
+   * `settleMs`: how long a member has to be there before lanes of others are moved to it. `provenMs`: how long before it
+   * is given those of a dead one, which would stand still once more if it died, too.
+   */
+  constructor(lanes: number, settleMs: number, provenMs: number) {
     this.#lanes = lanes;
     this.#settleMs = settleMs;
+    this.#provenMs = provenMs;
   }
 
   /** False when this or a newer revision is known already. `value` undefined: the record was removed. */
@@ -152,9 +157,11 @@ export class GroupView {
       (id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs,
     );
     const target = assignLanes(live, owners);
-    const claim = states.flatMap(({ owner, free, deadOwner }, lane) =>
-      free && target[lane] === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [],
-    );
+    const heirs = assignLanes(this.#proven(self, live, now), owners);
+    const claim = states.flatMap(({ owner, free, deadOwner }, lane) => {
+      const taker = deadOwner === undefined ? target[lane] : heirs[lane];
+      return free && taker === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
+    });
     const moves = assignLanes(settled, owners);
     const giveBack = owners.flatMap((owner, lane) => {
       const to = moves[lane];
@@ -179,6 +186,19 @@ export class GroupView {
     const status = this.#members.get(record.owner)?.record?.status;
     if (status === "dead" || status === "returned") return { ...freeLane, deadOwner: record.owner };
     return { owner: record.owner, free: false, deadOwner: undefined };
+  }
+
+  /**
+   * Members that have been there for a while, or were there before this one came; all of them when there is none. A member
+   * counts itself no later than any other does, so a lane that is left to it is taken.
+   */
+  #proven(self: string, live: readonly string[], now: number): readonly string[] {
+    const own = this.#firstSeen.get(self) ?? now;
+    const proven = live.filter((id) => {
+      const since = this.#firstSeen.get(id) ?? now;
+      return now - since >= this.#provenMs || since < own;
+    });
+    return proven.length > 0 ? proven : live;
   }
 
   #isLive(id: string): boolean {

@@ -10,6 +10,7 @@ export class Health {
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #faults = new Map<string, { error: LanekeeperError; timer: Timer | undefined }>();
+  #stopped = false;
 
   constructor(clock: Clock, notify: Notify) {
     this.#clock = clock;
@@ -26,6 +27,7 @@ export class Health {
 
   /** `cause` names the fault: another call for the same cause replaces its error and keeps its grace running. */
   fault(cause: string, error: LanekeeperError, graceMs = 0): void {
+    if (this.#stopped) return;
     const known = this.#faults.get(cause);
     if (known !== undefined) {
       known.error = error;
@@ -47,8 +49,9 @@ export class Health {
     if (before !== undefined && this.error === undefined) this.#notify({ type: "healthy" });
   }
 
-  /** Forgets everything without telling; for a worker that has ended. */
+  /** Tells nothing any more and leaves no timer behind, whatever still fails; for a worker that has ended. */
   stop(): void {
+    this.#stopped = true;
     for (const { timer } of this.#faults.values()) timer?.stop();
   }
 

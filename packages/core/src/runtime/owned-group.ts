@@ -58,7 +58,7 @@ export class OwnedGroup {
 
   constructor(parts: OwnedGroupParts) {
     this.#parts = parts;
-    this.view = new GroupView(parts.lanes, parts.rules.leaseMs / 4);
+    this.view = new GroupView(parts.lanes, parts.rules.leaseMs / 4, parts.rules.leaseMs);
     this.#member = this.#newMember();
     this.#echoedAt = parts.clock.now();
   }
@@ -237,8 +237,8 @@ export class OwnedGroup {
       });
       const outcome = await bucket.write(key, dead, revision === 0 ? (missing?.revision ?? 0) : revision);
       if (outcome.type === "written") return this.seen({ key, revision: outcome.revision, value: dead });
-      const entry = await bucket.read(key);
-      if (entry !== undefined) this.seen(entry);
+      // Gone without a trace: it has left, and the watch never said so.
+      this.seen((await bucket.read(key)) ?? { key, revision: revision + 1, value: undefined });
     } catch {
       // Tried again with the next tick.
     } finally {
