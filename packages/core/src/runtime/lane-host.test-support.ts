@@ -77,6 +77,8 @@ export class LaneScene {
   readonly told: Omit<Notification, "at">[] = [];
   readonly runs: OpenRun[] = [];
   readonly slots: SlotQueue;
+  /** What the runner stands on, for other runners beside it. */
+  readonly host: LaneHost;
   readonly policy: SharedPolicy;
   readonly runner: LaneRunner;
   /** Whether pings are answered: the proof is always fresh, or stays as it was. */
@@ -97,7 +99,7 @@ export class LaneScene {
         const { seq, key, attempt } = event;
         this.runs.push({ seq, key, attempt, signal, token: fence.token, resolve, reject });
       });
-    const host: LaneHost = {
+    this.host = {
       router: new LaneRouter(layout),
       options: resolved,
       handler,
@@ -114,7 +116,7 @@ export class LaneScene {
       incarnation: () => "incarnation",
     };
     this.policy = new SharedPolicy(holdRules(resolved.ackWaitMs), () => this.proof());
-    this.runner = new LaneRunner(0, this.policy, host, "lk-g-g1-0");
+    this.runner = new LaneRunner(0, this.policy, this.host, "lk-g-g1-0");
   }
 
   proof(): { at: number; wall: number } {
@@ -122,9 +124,9 @@ export class LaneScene {
     return this.#proof;
   }
 
-  deliver(seq: number, key = "k", more: Partial<Delivery> = {}): void {
-    this.runner.delivered({
-      consumer: this.runner.consumer,
+  deliver(seq: number, key = "k", more: Partial<Delivery> = {}, runner = this.runner): void {
+    runner.delivered({
+      consumer: runner.consumer,
       subject: laneSubject(layout, { key, type: "t" }),
       bytes: new TextEncoder().encode("{}"),
       headers: {},

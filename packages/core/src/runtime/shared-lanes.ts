@@ -31,6 +31,8 @@ export class SharedLanes implements LaneSet {
   #serverId: string;
   #verifying = false;
   #verifyAgain = false;
+  /** The server process is the one that the newest answers were sent to. */
+  #sameServer = true;
   #ended = false;
 
   constructor(parts: SharedLanesParts, host: WorkerHost) {
@@ -106,6 +108,7 @@ export class SharedLanes implements LaneSet {
 
   /** Nothing starts and nothing is answered until the consumers are known to be those of before. */
   async #verify(sameServer: boolean): Promise<void> {
+    this.#sameServer = this.#sameServer && sameServer;
     for (const runner of this.runners) runner.holdBack();
     this.#host.slots.pause("verify");
     if (this.#verifying) {
@@ -125,7 +128,8 @@ export class SharedLanes implements LaneSet {
       }
     }
     this.#verifying = false;
-    for (const runner of this.runners) runner.letGo(sameServer);
+    for (const runner of this.runners) runner.letGo(this.#sameServer);
+    this.#sameServer = true;
     this.#host.slots.resume("verify");
   }
 
