@@ -1,0 +1,73 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { Benchmark } from "./benchmarks/benchmark.js";
+import { catalogue } from "./catalogue.js";
+import { runBenchmarks } from "./run-benchmarks.js";
+
+const ALL = "all";
+
+interface CliOptions {
+  quick?: true;
+  json?: true;
+  markdown?: true;
+  list?: true;
+  rounds: number;
+  seed: number;
+  shrink: number;
+}
+
+const program = new Command("bench")
+  .description("Measures Lanekeeper beside what a user would otherwise use or write, in alternate rounds.")
+  .usage("[options] [name]")
+  .argument(
+    "[name]",
+    `which benchmark: ${[ALL, ...catalogue.map(({ name }) => name)].join(", ")}`,
+    benchmarks,
+    [...catalogue],
+  )
+  .option("--quick", "smaller sizes and fewer cases, each benchmark under 40 s")
+  .option("--rounds <number>", "rounds of each subject, 3 or more", atLeast(3), 3)
+  .option("--seed <number>", "of keys and durations", atLeast(1), 1)
+  .option("--json", "the last line of the output is one object with all rows; everything else goes to stderr")
+  .option("--markdown", "also writes the results into bench/README.md")
+  .option("--list", "names the benchmarks and what they measure")
+  .addOption(
+    new Option("--shrink <number>", "divides sizes and times, to try out the benchmarks themselves")
+      .argParser(atLeast(1))
+      .default(1)
+      .hideHelp(),
+  )
+  .action(async (chosen: readonly Benchmark[], options: CliOptions) => {
+    if (options.list) {
+      for (const { name, summary } of catalogue) console.log(`${name.padEnd(9)} ${summary}`);
+      return;
+    }
+    const { failed } = await runBenchmarks(chosen, {
+      quick: options.quick ?? false,
+      json: options.json ?? false,
+      markdown: options.markdown ?? false,
+      rounds: options.rounds,
+      seed: options.seed,
+      shrink: options.shrink,
+      command: ["npm run bench --", ...process.argv.slice(2)].join(" "),
+    });
+    if (failed) process.exitCode = 1;
+  });
+
+await program.parseAsync();
+
+function benchmarks(name: string): readonly Benchmark[] {
+  if (name === ALL) return catalogue;
+  const found = catalogue.filter((benchmark) => benchmark.name === name);
+  if (found.length === 0) throw new InvalidArgumentError(`There is no such benchmark; see --list.`);
+  return found;
+}
+
+function atLeast(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < least) {
+      throw new InvalidArgumentError(`It must be a whole number from ${least}.`);
+    }
+    return value;
+  };
+}

@@ -1,0 +1,64 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { LaneLayout } from "@lanekeeper/partitioner";
+import type { BenchStream } from "./bench-stream.js";
+import { childMessage } from "./child-message.js";
+import type { SequenceOptions } from "./key-sequence.js";
+
+const PROGRAM = fileURLToPath(new URL("../programs/steady-publisher.js", import.meta.url));
+const READY_MS = 30_000;
+
+/** What the publishing process is told. */
+export interface PublishOrder {
+  readonly servers: readonly string[];
+  readonly layout: LaneLayout;
+  readonly sequence: SequenceOptions;
+  /** Undefined: as fast as it can. */
+  readonly perSecond?: number;
+}
+
+export type PublishReport =
+  | { readonly type: "ready" | "published" }
+  | { readonly type: "failed"; readonly reason: string };
+
+/** A process of its own that publishes at a steady rate, without acks; the same for every subject. */
+export interface SteadyPublisher extends Disposable {
+  /** Publishes into a stream that is empty. Resolves when the server has read everything. One at a time. */
+  publish(stream: BenchStream, sequence: SequenceOptions, perSecond?: number): Promise<void>;
+}
+
+export async function startSteadyPublisher(): Promise<SteadyPublisher> {
+  const child = fork(PROGRAM, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  try {
+    await report(child, READY_MS);
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+  return {
+    async publish(stream, sequence, perSecond) {
+      const order: PublishOrder = {
+        servers: stream.server.urls,
+        layout: stream.layout,
+        sequence,
+        ...(perSecond === undefined ? {} : { perSecond }),
+      };
+      const seconds = perSecond === undefined ? 0 : sequence.messages / perSecond;
+      const published = report(child, Math.ceil(seconds * 1_000) + READY_MS);
+      child.send(order);
+      await published;
+    },
+    [Symbol.dispose]: () => child.kill("SIGKILL"),
+  };
+}
+
+async function report(child: ChildProcess, timeoutMs: number): Promise<void> {
+  await childMessage<PublishReport, true>(
+    child,
+    (message) => {
+      if (message.type === "failed") throw new Error(`the publishing process: ${message.reason}`);
+      return true;
+    },
+    timeoutMs,
+  );
+}
