@@ -20,6 +20,8 @@ interface LaneTruth {
   floor: number;
   /** By nonce of a claim: the floor at the claim. */
   readonly floorAt: Map<string, number>;
+  /** What an unbroken run of deliveries brought to its owner, by process and event. */
+  readonly brought: Set<string>;
   /** The newest fence token that a handler was started with, and by whom. */
   token: number;
   tokenOf: string;
@@ -51,8 +53,6 @@ export class LaneJudge {
   readonly #runs = new Map<string, Run>();
   /** By consumer: deliveries at the newest hand-over in good order. */
   readonly #baselines = new Map<string, number>();
-  /** By process and event: the delivery that brought it last. */
-  readonly #brought = new Map<string, { consumer: string; deliverySeq: number }>();
 
   constructor(server: SimServer, options: JudgeOptions) {
     this.#server = server;
@@ -63,6 +63,7 @@ export class LaneJudge {
       consumer: undefined,
       floor: 0,
       floorAt: new Map(),
+      brought: new Set(),
       token: 0,
       tokenOf: "",
     }));
@@ -83,8 +84,10 @@ export class LaneJudge {
     const known = this.#runs.get(name);
     const run = known ?? { last: this.#baselines.get(consumer) ?? 0 };
     this.#runs.set(name, run);
-    if (deliverySeq === run.last + 1) run.last = deliverySeq;
-    this.#brought.set(`${process} ${seq}`, { consumer, deliverySeq });
+    if (deliverySeq !== run.last + 1) return;
+    run.last = deliverySeq;
+    const lane = this.#server.stream.events[seq - 1]?.lane ?? 0;
+    this.#lanes[lane]?.brought.add(`${process} ${seq}`);
   }
 
   /** A handler starts. */
@@ -101,9 +104,7 @@ export class LaneJudge {
     }
     truth.token = Math.max(truth.token, token);
     truth.tokenOf = process;
-    const brought = this.#brought.get(`${process} ${seq}`);
-    const run = brought === undefined ? undefined : this.#runs.get(`${process} ${brought.consumer}`);
-    if (brought === undefined || run === undefined || brought.deliverySeq > run.last) {
+    if (!truth.brought.has(`${process} ${seq}`)) {
       this.#fault(
         "O5",
         `${process} started event ${seq} of lane ${lane} beyond an unbroken run of deliveries`,
@@ -151,9 +152,11 @@ export class LaneJudge {
     const claim = parseClaim(value);
     if (truth === undefined || claim === undefined || claim === "newer") return;
     if (claim.owner !== undefined && claim.nonce !== truth.nonce) truth.floorAt.set(claim.nonce, truth.floor);
+    if (claim.owner !== undefined && claim.owner !== truth.owner) truth.brought.clear();
     truth.owner = claim.owner;
     truth.nonce = claim.nonce;
-    truth.consumer = claim.consumer;
+    // The claiming write still names the last owner's consumer: late acks to it are what the replacement is for.
+    truth.consumer = claim.epoch === 0 ? undefined : claim.consumer;
     if (claim.owner !== undefined || claim.consumer === undefined || claim.cleanAt === undefined) return;
     this.#baselines.set(claim.consumer, claim.cleanAt);
     for (const name of [...this.#runs.keys()])

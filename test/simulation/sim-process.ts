@@ -108,7 +108,7 @@ export class SimProcess {
   }
 
   #enter(run: () => void): void {
-    this.#timeline.current = this;
+    this.#timeline.enter(this);
     run();
   }
 }

@@ -5,6 +5,7 @@ import { checkNoGap } from "../harness/checkers/check-no-gap.js";
 import { checkOrder } from "../harness/checkers/check-order.js";
 import type { HistoryRecord, StoredEvent } from "../harness/history-record.js";
 import { planFaults } from "./fault-schedule.js";
+import type { PlantedFault } from "./planted-faults.js";
 import { LaneJudge } from "./lane-judge.js";
 import { overlapsOf } from "./overlaps.js";
 import { Random } from "./random.js";
@@ -62,15 +63,16 @@ export class Simulation {
   readonly #handled = new Set<number>();
   #starts = 0;
   #published = 0;
+  #open = false;
   /** No more faults: what is killed now is not started again. */
   over = false;
 
-  constructor(given: Scenario, wrappers: PortWrappers) {
+  constructor(given: Scenario, planted: PlantedFault | undefined) {
     // Copies, because the weather changes: see `#calm`.
     const { network, server, ports } = given;
     const scenario = { ...given, network: { ...network }, server: { ...server }, ports: { ...ports } };
     this.scenario = scenario;
-    this.#wrappers = wrappers;
+    this.#wrappers = planted?.wrappers ?? {};
     this.random = new Random(scenario.seed ^ 0x51ed);
     const { lanes, retention, replicas, leaseMs, assignment } = scenario;
     const layout = {
@@ -82,6 +84,7 @@ export class Simulation {
     } as const;
     const stream = { name: "ORDERS", layout, retention, replicas };
     this.server = new SimServer(this.timeline, this.random.fork(), stream, scenario.server);
+    planted?.server?.(this.server);
     this.history = new SimHistory(this.timeline);
     this.judge = new LaneJudge(this.server, { group, lanes, leaseMs, owned: assignment === "owned" });
   }
@@ -164,10 +167,7 @@ export class Simulation {
     for (let i = 0; i < scenario.events; i++) {
       // Few keys have most of the events.
       const key = keys[Math.floor(random.next() ** 2 * keys.length)] ?? "key-0";
-      timeline.plan(random.between(600, scenario.faultsMs + 500), () => {
-        this.#published++;
-        this.server.publish(key);
-      });
+      timeline.plan(random.between(600, scenario.faultsMs + 500), () => this.#publish(key));
     }
     planFaults(this, random.fork());
     timeline.plan(scenario.faultsMs + 200, () => this.#calm());
@@ -187,6 +187,15 @@ export class Simulation {
     this.#judgeEnd(settledAt !== undefined);
     for (const { process } of this.members) process.kill();
     await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #publish(key: string): void {
+    // With interest retention the server drops what no consumer wants: publishers start once the group is there.
+    const lanes = new Set([...this.server.consumers].map(({ spec }) => spec.lane));
+    this.#open ||= this.scenario.retention !== "interest" || lanes.size === this.scenario.lanes;
+    if (!this.#open) return void this.timeline.after(100, () => this.#publish(key));
+    this.#published++;
+    this.server.publish(key);
   }
 
   /** From now on nothing is lost and nothing late, so that whatever does not settle is a fault of ours. */
@@ -366,15 +375,20 @@ export class Simulation {
 }
 
 /** Runs one seed's world to its end and judges what happened. */
-export async function simulate(seed: number, wrappers: PortWrappers = {}): Promise<RunResult> {
+export async function simulate(seed: number, planted?: PlantedFault): Promise<RunResult> {
   const scenario = scenarioOf(seed);
-  const simulation = new Simulation(scenario, wrappers);
-  await simulation.run();
+  const simulation = new Simulation(scenario, planted);
+  const undo = planted?.patch?.(simulation.server);
+  try {
+    await simulation.run();
+  } finally {
+    undo?.();
+  }
   const { judge, history, server, timeline } = simulation;
   const records = history.records;
   const from = simulation.startSeq;
   const stored = server.stream.stored().filter(({ seq }) => seq >= from);
-  const { faults: overlaps, stated } = overlapsOf(records, scenario, history.aborts);
+  const { faults: overlaps, stated } = overlapsOf(records, history.aborts);
   const faults: RunFault[] = [
     ...judge.faults.map(({ invariant, text, atMs }) => ({ invariant, text: `${atMs.toFixed(1)}: ${text}` })),
     ...checkOrder(records),

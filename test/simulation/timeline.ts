@@ -1,3 +1,4 @@
+import type { Clock } from "../../packages/core/src/runtime/clock.js";
 import type { SimProcess } from "./sim-process.js";
 
 interface Entry {
@@ -22,8 +23,14 @@ export class Timeline {
   #now = 0;
   #order = 0;
   /** Whose code runs, promises included; undefined: the server's or the simulation's own. */
-  current: SimProcess | undefined;
+  static #current: SimProcess | undefined;
   steps = 0;
+
+  /** The clock of the process whose code runs, for planted faults that need to know the time. */
+  static clockOfCurrent(): Clock {
+    if (Timeline.#current === undefined) throw new Error("no process's code runs");
+    return Timeline.#current.clock;
+  }
 
   get now(): number {
     return this.#now;
@@ -55,7 +62,7 @@ export class Timeline {
           if (next !== undefined) {
             this.#now = next.at;
             if (++this.steps > maxSteps) throw new Error(`no end after ${maxSteps} steps, at ${next.at}`);
-            this.current = undefined;
+            Timeline.#current = undefined;
             return next.run();
           }
           over = true;
@@ -72,6 +79,11 @@ export class Timeline {
       };
       turn();
     });
+  }
+
+  /** From here on it is this process's code that runs. */
+  enter(process: SimProcess): void {
+    Timeline.#current = process;
   }
 
   #next(): Entry | undefined {
