@@ -19,5 +19,5 @@ export type { Lanes } from "./lanes.js";
 export type { CreateLanes, LanesOptions } from "./lanes-options.js";
 export { minimumServerVersion, openLanes } from "./open-lanes.js";
 export type { Group, GroupStatus, LaneStatus } from "./runtime/group.js";
+export type { LanePublisher } from "./runtime/lane-publisher.js";
 export type { CloseReason, LaneWorker, WorkerStatus } from "./runtime/lane-worker.js";
-export type { LanePublisher } from "./runtime/publisher.js";

@@ -3,8 +3,8 @@ import type { Handler } from "./domain/event.js";
 import type { PublisherOptions } from "./domain/publisher-options.js";
 import type { WorkerOptions } from "./domain/worker-options.js";
 import type { Group } from "./runtime/group.js";
+import type { LanePublisher } from "./runtime/lane-publisher.js";
 import type { LaneWorker } from "./runtime/lane-worker.js";
-import type { LanePublisher } from "./runtime/publisher.js";
 
 /** A stream with lanes. `E` maps event types to their data. */
 export interface Lanes<E extends object> extends AsyncDisposable {

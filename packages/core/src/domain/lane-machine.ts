@@ -1,3 +1,4 @@
+import { type HeldEvent, insertInOrder, newHeldEvent } from "./held-event.js";
 import { type RetryPolicy, retryDelayMs } from "./retry-policy.js";
 
 export interface LaneMachineOptions {
@@ -61,24 +62,10 @@ export type LaneEffect =
   | { type: "fence"; seq: number; run: number }
   | { type: "wake"; at: number };
 
-type HeldState = "queued" | "running" | "waiting" | "refused";
-
-interface Held {
-  readonly seq: number;
-  readonly key: string;
-  readonly stamp: string;
-  state: HeldState;
-  failures: number;
-  blocked: boolean;
-  misrouted: boolean;
-  dueAt: number;
-  run: number;
-}
-
 interface Run {
   readonly key: string;
   /** Undefined once the event was taken from the lane while its handler runs: the result no longer counts. */
-  held: Held | undefined;
+  held: HeldEvent | undefined;
 }
 
 /**
@@ -91,9 +78,9 @@ interface Run {
  */
 export class LaneMachine {
   readonly #options: LaneMachineOptions;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, HeldEvent>();
   /** Per key, its held events in order; the first is the one that may run. */
-  readonly #queues = new Map<string, Held[]>();
+  readonly #queues = new Map<string, HeldEvent[]>();
   readonly #runs = new Map<number, Run>();
   readonly #busy = new Set<string>();
   readonly #memory: SettledMemory;
@@ -195,7 +182,7 @@ export class LaneMachine {
     effects.push({ type: "poisonous", seq });
   }
 
-  #refusedWhileClosing(held: Held, effects: LaneEffect[]): boolean {
+  #refusedWhileClosing(held: HeldEvent, effects: LaneEffect[]): boolean {
     if (!this.#closing) return false;
     this.#take(held);
     effects.push({ type: "release", seq: held.seq, delayMs: 0 });
@@ -203,14 +190,14 @@ export class LaneMachine {
   }
 
   /** Takes a delivered event in hand, behind the earlier ones of its key. Undefined: it was, or is not to be. */
-  #accept(seq: number, key: string, stamp: string, effects: LaneEffect[]): Held | undefined {
+  #accept(seq: number, key: string, stamp: string, effects: LaneEffect[]): HeldEvent | undefined {
     if (this.#memory.isSettled(seq, stamp)) {
       effects.push({ type: "ack", seq, again: true });
       return undefined;
     }
     if (!this.#isNew(seq, stamp, effects)) return undefined;
     this.#memory.delivered(seq, stamp);
-    const held = newHeld(seq, key, stamp);
+    const held = newHeldEvent(seq, key, stamp);
     this.#held.set(seq, held);
     const queue = this.#queues.get(key);
     if (queue === undefined) this.#queues.set(key, [held]);
@@ -358,18 +345,18 @@ export class LaneMachine {
     return run;
   }
 
-  #fence(held: Held, effects: LaneEffect[]): void {
+  #fence(held: HeldEvent, effects: LaneEffect[]): void {
     const run = this.#runs.get(held.run);
     if (run !== undefined) run.held = undefined;
     effects.push({ type: "fence", seq: held.seq, run: held.run });
   }
 
-  #settle(held: Held): void {
+  #settle(held: HeldEvent): void {
     this.#take(held);
     this.#memory.settled(held.seq, held.stamp);
   }
 
-  #take(held: Held): void {
+  #take(held: HeldEvent): void {
     if (!this.#held.delete(held.seq)) return;
     if (held.misrouted) this.#misroutes--;
     const queue = this.#queues.get(held.key);
@@ -378,25 +365,4 @@ export class LaneMachine {
     if (queue.length === 1) this.#queues.delete(held.key);
     else queue.splice(index, 1);
   }
-}
-
-function newHeld(seq: number, key: string, stamp: string): Held {
-  return {
-    seq,
-    key,
-    stamp,
-    state: "queued",
-    failures: 0,
-    blocked: false,
-    misrouted: false,
-    dueAt: 0,
-    run: 0,
-  };
-}
-
-/** A redelivery may bring an earlier event of the key after later ones: it goes in front of what has not started (O1). */
-function insertInOrder(queue: Held[], held: Held): void {
-  let index = queue.length;
-  while (index > 0 && (queue[index - 1] as Held).seq > held.seq) index--;
-  queue.splice(index, 0, held);
 }

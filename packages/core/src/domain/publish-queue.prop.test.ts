@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "./lanekeeper-error.js";
 import type { PendingPublish, PublishJob } from "./publish-pending.js";
-import { type EventSight, PublishQueue, type StreamSight } from "./publish-queue.js";
+import { PublishQueue } from "./publish-queue.js";
+import type { EventSight, StreamSight } from "./publish-sight.js";
 
 /** A stream with a duplicate window, behind connections that lose, hold and delay; and one publisher in front of it. */
 describe("P1 against a model of the server", () => {

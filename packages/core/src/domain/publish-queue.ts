@@ -2,6 +2,7 @@ import type { LanekeeperError } from "./lanekeeper-error.js";
 import { PublishBuffer, type PublishBufferLimits } from "./publish-buffer.js";
 import { PendingPublish, type PublishJob } from "./publish-pending.js";
 import type { PublishRefusal } from "./publish-refusal.js";
+import type { EventSight, StreamSight } from "./publish-sight.js";
 import { perhapsStored, publishTimeout } from "./publish-timeout.js";
 import { PublishWait, resendSpan } from "./publish-wait.js";
 
@@ -18,23 +19,6 @@ export interface PublishEffects<J extends PublishJob> {
   /** A round trip to the server; answered by {@link PublishQueue.roundTrip}. */
   ping(): void;
 }
-
-/** What a search for an event in the stream found. */
-export type EventSight =
-  /** It is stored. */
-  | { readonly type: "stored"; readonly seq: number }
-  /** It is not, and what it expected of the key can never hold any more. */
-  | { readonly type: "superseded" }
-  | { readonly type: "absent" }
-  /** `forbidden`: it never will be readable. */
-  | { readonly type: "unreadable"; readonly forbidden: boolean };
-
-/** What a look at the stream after "no responders" found. */
-export type StreamSight<J> =
-  | { readonly type: "missing"; readonly error: (job: J) => LanekeeperError }
-  /** The stream is right. `unheard`: what it means if publishes go on meeting no responder nevertheless. */
-  | { readonly type: "ok"; readonly unheard?: (job: J) => LanekeeperError }
-  | { readonly type: "unreadable"; readonly error: LanekeeperError };
 
 export interface PublishLimits extends PublishBufferLimits {
   readonly timeoutMs: number;

@@ -1,5 +1,5 @@
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import type { EventSight } from "../domain/publish-queue.js";
+import type { EventSight } from "../domain/publish-sight.js";
 import type { StreamPort } from "./stream-port.js";
 
 /**

@@ -5,8 +5,9 @@ import { show } from "../domain/option-faults.js";
 import { PlainAckReader, parsePublishAnswer } from "../domain/publish-ack.js";
 import { checkExpectLastSeq, checkId, headerLines } from "../domain/publish-input.js";
 import type { PendingPublish, PublishJob } from "../domain/publish-pending.js";
-import { type PublishEffects, PublishQueue, type StreamSight } from "../domain/publish-queue.js";
+import { type PublishEffects, PublishQueue } from "../domain/publish-queue.js";
 import { publishRefusal } from "../domain/publish-refusal.js";
+import type { StreamSight } from "../domain/publish-sight.js";
 import { PublishSubjects } from "../domain/publish-subject.js";
 import {
   type PublisherOptions,
@@ -16,42 +17,13 @@ import {
 import { versionAtLeast } from "../domain/server-version.js";
 import type { Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
+import type { LanePublisher } from "./lane-publisher.js";
 import type { LanesContext } from "./lanes-context.js";
 import { mappingFault } from "./publish-mapping-check.js";
 import type { PublishListener, PublishMessage, PublishPort } from "./publish-port.js";
 import { searchEvent } from "./publish-search.js";
 import { PublishWaiters } from "./publish-waiters.js";
 import type { StreamState } from "./stream-watch.js";
-
-/**
- * Stores events of one key in the order of the calls, each at most once within the stream's duplicate window, and
- * events of different keys side by side (P1).
- */
-export interface LanePublisher<E extends object> extends AsyncDisposable {
-  /**
-   * Queues the event and resolves once the stream has stored it. At most one event of a key is on its way at a time;
-   * calls need not be awaited to keep their order. Never throws; rejects with a LanekeeperError:
-   * - INVALID_OPTIONS, INVALID_KEY, INVALID_TYPE, INVALID_ID, INVALID_HEADER, ENCODE_FAILED, PAYLOAD_TOO_LARGE,
-   *   SERVER_TOO_OLD (expectLastSeq needs 2.11), BUFFER_FULL, CLOSED: nothing was sent;
-   * - STREAM_FULL, WRONG_LAST_SEQUENCE, NO_STREAM_FOR_SUBJECT, PERMISSION_DENIED, PUBLISH_REJECTED: it is not stored;
-   * - LAYOUT_DIFFERS, LAYOUT_CHANGED, MAPPING_DIFFERS: nothing is published until that is put right;
-   * - PUBLISH_TIMEOUT, CONNECTION_CLOSED: the message says whether it may have been stored.
-   * The key's next event is sent only when the outcome is known, also after a PUBLISH_TIMEOUT.
-   */
-  publish<K extends keyof E & string>(event: OutgoingEvent<E, K>): Promise<PublishReceipt>;
-  /**
-   * Resolves when the buffer has room for an event as large as the largest so far. Rejects with BUFFER_FULL when
-   * there was none for `timeoutMs`, CLOSED or CONNECTION_CLOSED.
-   */
-  ready(): Promise<void>;
-  /** Resolves when every call of `publish()` so far is settled, either way; at the latest after `timeoutMs`. */
-  flush(): Promise<void>;
-  /**
-   * Refuses new events with CLOSED, waits for the pending ones as `flush()`, and lets go of the subscription. Idempotent;
-   * concurrent callers share it. What had timed out before stays unknown: nothing more is sent for it.
-   */
-  close(): Promise<void>;
-}
 
 /** @throws LanekeeperError INVALID_OPTIONS, CONNECTION_CLOSED */
 export function createPublisher<E extends object>(
