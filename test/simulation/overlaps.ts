@@ -18,7 +18,9 @@ export function overlapsOf(
   const frozen = outOfTouch(history);
   const faults = all.filter(({ seqs, processes, atMs = 0 }) => {
     const [first] = processes;
-    const asleep = frozen.some(({ process, fromMs, untilMs }) => process === first && fromMs <= atMs && atMs <= untilMs);
+    const asleep = frozen.some(
+      ({ process, fromMs, untilMs }) => process === first && fromMs <= atMs && atMs <= untilMs,
+    );
     if (asleep) return false;
     return !runs.some(
       (run) =>

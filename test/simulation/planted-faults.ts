@@ -11,6 +11,8 @@ import { Timeline } from "./timeline.js";
 /** A mistake put into production code, or between it and the server, for as long as a simulation runs. */
 export interface PlantedFault {
   readonly name: string;
+  /** A seed that has found it before, tried first. */
+  readonly foundBy: number;
   /** Changes production classes in place; returns how to change them back. */
   readonly patch?: (server: SimServer) => () => void;
   readonly wrappers?: PortWrappers;
@@ -21,10 +23,12 @@ export interface PlantedFault {
 export const plantedFaults: readonly PlantedFault[] = [
   {
     name: "no self-fencing",
+    foundBy: 1,
     patch: () => replace(Lease.prototype, "lapsed", () => () => false),
   },
   {
     name: "the lease is counted from the receipt of the confirmation",
+    foundBy: 1,
     patch: () =>
       replace(
         Lease.prototype,
@@ -36,17 +40,19 @@ export const plantedFaults: readonly PlantedFault[] = [
           },
       ),
   },
-  { name: "death is declared by reading", wrappers: { bucket: deathByReading } },
+  { name: "death is declared by reading", foundBy: 8, wrappers: { bucket: deathByReading } },
   {
     name: "the epoch is missing from the consumer's name",
+    foundBy: 190,
     server: (server) => {
       server.identify = (name) => name.replace(/-e\d+$/, "");
     },
   },
-  { name: "a claim without compare-and-set", wrappers: { bucket: claimWithoutComparing } },
-  { name: "floor 0 is believed", wrappers: { consumers: floorBelieved } },
+  { name: "a claim without compare-and-set", foundBy: 3, wrappers: { bucket: claimWithoutComparing } },
+  { name: "floor 0 is believed", foundBy: 222, wrappers: { consumers: floorBelieved } },
   {
     name: "a hand-over without its baseline check",
+    foundBy: 5,
     patch: (server) =>
       replace(
         LaneTakeover.prototype,
@@ -65,6 +71,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: "per-key FIFO is replaced by per-message concurrency",
+    foundBy: 1,
     patch: () =>
       replace(
         LaneMachine.prototype,
@@ -78,6 +85,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: "an ack before the handler ends",
+    foundBy: 2,
     wrappers: {
       openFeed: (open) => (observer) => {
         const feed = open({
@@ -93,11 +101,16 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: "no rewind on a gap",
+    foundBy: 3,
     patch: () => replace(DeliveryRun.prototype, "accepts", () => () => true),
   },
 ];
 
-function replace<T extends object, K extends keyof T>(target: T, name: K, make: (original: T[K]) => T[K]): () => void {
+function replace<T extends object, K extends keyof T>(
+  target: T,
+  name: K,
+  make: (original: T[K]) => T[K],
+): () => void {
   const original = target[name];
   target[name] = make(original);
   return () => {
