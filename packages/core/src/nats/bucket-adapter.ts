@@ -1,6 +1,6 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
-import { errors, headers, type NatsConnection } from "@nats-io/nats-core";
+import { headers, type NatsConnection } from "@nats-io/nats-core";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { BucketEntry, BucketPort, BucketWatch, WriteOutcome } from "../runtime/bucket-port.js";
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
@@ -46,8 +46,8 @@ export async function bucketAdapter(
       return { type: "written", revision: seq };
     } catch (error) {
       if (apiCodeOf(error) === wrongLastSequence) return { type: "conflict" };
-      if (error instanceof errors.ClosedConnectionError)
-        throw translateApiError(error, `writing to bucket ${bucket}`);
+      const known = translateApiError(error, `writing to bucket ${bucket}`);
+      if (known.code === "CONNECTION_CLOSED" || known.code === "PERMISSION_DENIED") throw known;
       return { type: "unknown" };
     }
   }

@@ -53,7 +53,14 @@ export class LaneRepair {
     this.#parts = parts;
     this.#group = parts.group;
     this.#created = parts.created;
-    this.#loss = new LossWatch(parts.context.streamPort, parts.consumers, parts.wish.group, parts.notify);
+    this.#loss = new LossWatch(
+      parts.context.streamPort,
+      {
+        read: () => parts.consumers.read(parts.wish.group),
+        filter: (lane) => parts.consumers.filter(lane),
+      },
+      parts.notify,
+    );
     this.#drift = new DriftWatch(parts.consumers, parts.wish.group, parts.runners.length, (error) => {
       if (!this.#stopped) parts.fail(error);
     });

@@ -2,6 +2,7 @@ import { type LaneLayout, laneFilter } from "@lanekeeper/partitioner";
 import type { ClaimRecord } from "../domain/claim-record.js";
 import { laneConsumerName, ownedConsumerEpoch, ownedConsumerName } from "../domain/group-name.js";
 import { LaneProgress } from "../domain/lane-progress.js";
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { LaneConsumerPort, LaneConsumerState } from "./lane-consumer-port.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 
@@ -18,6 +19,7 @@ export interface TakeoverParts {
   readonly retention: StreamSnapshot["retention"];
   /** The group as its record has it now. */
   readonly current: () => {
+    readonly created: string;
     readonly incarnation: string;
     readonly startSeq: number;
     readonly from: string | undefined;
@@ -68,6 +70,7 @@ export class LaneTakeover {
   async inspect(lane: number, claim: ClaimRecord): Promise<TakeoverBase> {
     const found = await this.#predecessor(lane, claim);
     const { consumer, cleanAt } = claim;
+    if (consumer !== undefined && found?.name !== consumer) await this.#refuseOtherStream();
     if (consumer !== undefined && cleanAt !== undefined && found?.name === consumer) {
       if (found.inFlight === 0 && found.deliveries === cleanAt && found.differences.length === 0) {
         const { consumerEpoch, startSeq } = claim;
@@ -143,6 +146,14 @@ export class LaneTakeover {
   /** Deletes the lane's consumers but the current one. */
   sweep(lane: number, current: string): Promise<void> {
     return this.#deleteOthers(lane, current);
+  }
+
+  /** A consumer that is gone may have gone with its stream: then the claim's sequences are not those of the new one (O3). */
+  async #refuseOtherStream(): Promise<void> {
+    const { created } = await this.#parts.stream.read();
+    if (created === this.#parts.current().created) return;
+    const text = "the stream was deleted and made again; its lanes are taken up once that is agreed on";
+    throw new LanekeeperError("STREAM_NOT_FOUND", text);
   }
 
   async #predecessor(lane: number, claim: ClaimRecord): Promise<LaneConsumerState | undefined> {

@@ -17,3 +17,10 @@ export function reportLoss(group: ReadyGroup, snapshot: StreamSnapshot, notify: 
   const text = `the stream deleted ${lost} event(s) between ${group.startSeq} and ${snapshot.firstSeq - 1} before this group had them`;
   notify({ type: "lost", seq: snapshot.firstSeq - 1, error: new LanekeeperError("EVENT_LOST", text) });
 }
+
+/** The same for a group that is seen for the first time: what it was to start with is gone already (O4). */
+export function reportSkipped(startSeq: number, snapshot: StreamSnapshot, notify: Notify): void {
+  if (snapshot.retention !== "limits" || snapshot.firstSeq <= startSeq) return;
+  const text = `the stream deleted its events from ${startSeq} to ${snapshot.firstSeq - 1} before this group had them`;
+  notify({ type: "lost", seq: snapshot.firstSeq - 1, error: new LanekeeperError("EVENT_LOST", text) });
+}

@@ -1,12 +1,18 @@
 import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import type { GroupConsumers } from "./group-consumers.js";
 import type { LaneConsumerState } from "./lane-consumer-port.js";
 import type { Notify } from "./notifier.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
 
 /** Requests at once. */
 const atOnce = 8;
+
+/** The lanes whose backlog is watched. */
+export interface WatchedLanes {
+  /** By lane; undefined where there is no consumer, or it is another worker's to watch. */
+  read(): Promise<readonly (LaneConsumerState | undefined)[]>;
+  filter(lane: number): string;
+}
 
 /**
  * Notices that a stream with an age or size limit deletes events which the group has not settled (O4). For every lane
@@ -15,16 +21,14 @@ const atOnce = 8;
  */
 export class LossWatch {
   readonly #stream: StreamPort;
-  readonly #consumers: GroupConsumers;
-  readonly #group: string;
+  readonly #lanes: WatchedLanes;
   readonly #notify: Notify;
   readonly #oldest = new Map<number, number>();
   #looking = false;
 
-  constructor(stream: StreamPort, consumers: GroupConsumers, group: string, notify: Notify) {
+  constructor(stream: StreamPort, lanes: WatchedLanes, notify: Notify) {
     this.#stream = stream;
-    this.#consumers = consumers;
-    this.#group = group;
+    this.#lanes = lanes;
     this.#notify = notify;
   }
 
@@ -33,7 +37,7 @@ export class LossWatch {
     if (!snapshot.trims || this.#looking) return;
     this.#looking = true;
     try {
-      const lanes = await this.#consumers.read(this.#group);
+      const lanes = await this.#lanes.read();
       this.#tellLost(lanes, snapshot.firstSeq);
       const queue = new PQueue({ concurrency: atOnce });
       await queue.addAll(lanes.map((state, lane) => () => this.#remember(lane, state)));
@@ -58,7 +62,7 @@ export class LossWatch {
     this.#oldest.delete(lane);
     if (state === undefined || state.pending === 0) return;
     const from = Math.max(state.deliveredSeq, state.ackFloor) + 1;
-    const next = await this.#stream.nextMatching(this.#consumers.filter(lane), from);
+    const next = await this.#stream.nextMatching(this.#lanes.filter(lane), from);
     if (next !== undefined) this.#oldest.set(lane, next.seq);
   }
 }

@@ -29,6 +29,8 @@ export interface OwnedGroupObserver {
   claimSeen(lane: number, entry: BucketEntry): void;
   /** A beat was confirmed. */
   beaten(): void;
+  /** The group's record is another: it was rewound, or its bucket was lost. Every claim is void. */
+  regrouped(): void;
   /** This member was called dead: every claim is lost. It has joined again as another one, or is about to. */
   deposed(): void;
 }
@@ -49,6 +51,7 @@ export class OwnedGroup {
   #watch: BucketWatch | undefined;
   #timer: Timer | undefined;
   #record: GroupRecord | undefined;
+  #agreeAgain: () => Promise<unknown> = () => Promise.resolve();
   #echoedAt: number;
   #deposing = new Set<string>();
   #leaving = false;
@@ -76,22 +79,25 @@ export class OwnedGroup {
     return this.#record;
   }
 
-  /** Agrees with the other owners on where the group starts: the first to write decides; another stream starts anew. */
-  async agree(wish: () => Promise<Omit<GroupRecord, "version">>, created: string): Promise<GroupRecord> {
+  /**
+   * Agrees with the other owners on where the group starts: the first to write decides; another stream starts anew.
+   * True when it was this call that wrote.
+   */
+  async agree(wish: () => Promise<Omit<GroupRecord, "version">>, created: string): Promise<boolean> {
+    this.#agreeAgain = () => this.agree(wish, created);
     const { bucket, group, clock } = this.#parts;
     const key = bucketKeys.group(group);
+    let written: string | undefined;
     for (let attempt = 0; attempt < 10; attempt++) {
       const entry = await patiently(clock, () => bucket.read(key));
       const found = entry?.value === undefined ? undefined : parseGroup(entry.value);
       if (found?.created === created) {
-        this.#record = found;
-        return found;
+        this.#regroup(found);
+        return found.incarnation === written;
       }
-      await bucket.write(
-        key,
-        formatGroup({ version: recordVersion, ...(await patiently(clock, wish)) }),
-        entry?.revision ?? 0,
-      );
+      const record = { version: recordVersion, ...(await patiently(clock, wish)) };
+      written = record.incarnation;
+      await bucket.write(key, formatGroup(record), entry?.revision ?? 0);
     }
     throw new LanekeeperError(
       "REQUEST_TIMEOUT",
@@ -141,12 +147,21 @@ export class OwnedGroup {
     const { group, generation, observer, clock } = this.#parts;
     const key = readRecordKey(group, entry.key);
     const now = clock.now();
-    if (key?.type === "member") {
+    if (key?.type === "group") {
+      const record = entry.value === undefined ? undefined : parseGroup(entry.value);
+      if (record?.created === this.#record?.created && record !== undefined) this.#regroup(record);
+    } else if (key?.type === "member") {
       if (this.view.member(key.id, entry.revision, entry.value, now)) observer.changed();
     } else if (key?.type === "lane" && key.generation === generation) {
       if (this.view.claim(key.lane, entry.revision, entry.value, now)) observer.changed();
       observer.claimSeen(key.lane, entry);
     }
+  }
+
+  #regroup(record: GroupRecord): void {
+    const before = this.#record;
+    this.#record = record;
+    if (before !== undefined && before.incarnation !== record.incarnation) this.#parts.observer.regrouped();
   }
 
   #newMember(): Member {
@@ -181,6 +196,8 @@ export class OwnedGroup {
       try {
         await this.#sayReturned(bucket, bucketKeys.member(group, id));
         if (this.#leaving) return;
+        // The bucket may have been lost, and with it what the group had agreed on.
+        await this.#agreeAgain();
         this.#member = this.#newMember();
         if (await this.#member.join()) {
           this.#joining = false;

@@ -7,11 +7,13 @@ import type { BucketEntry, BucketPort } from "./bucket-port.js";
 import { pause, type Timer } from "./clock.js";
 import type { GroupConsumers } from "./group-consumers.js";
 import { SuspectTurns } from "./isolation.js";
-import type { LaneConsumerPort } from "./lane-consumer-port.js";
+import type { LaneConsumerPort, LaneConsumerState } from "./lane-consumer-port.js";
 import { LaneRunner } from "./lane-runner.js";
 import type { LaneSet, WorkerHost } from "./lane-set.js";
 import { LaneTakeover } from "./lane-takeover.js";
 import type { LanesContext } from "./lanes-context.js";
+import { reportSkipped } from "./loss-report.js";
+import { LossWatch } from "./loss-watch.js";
 import { OwnedGroup } from "./owned-group.js";
 import { OwnedLane } from "./owned-lane.js";
 import { groupWish, refuseSharedWorkers } from "./owned-start.js";
@@ -45,6 +47,7 @@ export class OwnedLanes implements LaneSet {
   readonly #lanes: readonly OwnedLane[];
   readonly #takeover: LaneTakeover;
   readonly #givingBack = new Set<number>();
+  readonly #loss: LossWatch;
   #created: string;
   #planTimer: Timer | undefined;
   #fenced = false;
@@ -74,6 +77,7 @@ export class OwnedLanes implements LaneSet {
         changed: () => this.#planSoon(),
         claimSeen: (lane, entry) => this.#lanes[lane]?.observed(entry),
         beaten: () => this.#beaten(),
+        regrouped: () => this.#regrouped(),
         deposed: () => this.#deposed(),
       },
     });
@@ -106,6 +110,14 @@ export class OwnedLanes implements LaneSet {
     this.#lanes = Array.from({ length: layout.lanes }, (_, lane) => {
       return new OwnedLane(lane, bucketKeys.lane(options.group, layout.generation, lane), shared);
     });
+    this.#loss = new LossWatch(
+      context.streamPort,
+      {
+        read: () => parts.consumers.eachLane((lane) => this.#watched(lane)),
+        filter: (lane) => parts.consumers.filter(lane),
+      },
+      host.notify,
+    );
     this.runners = this.#lanes.map((lane) => {
       const runner = new LaneRunner(lane.lane, lane.policy, host);
       lane.attach(runner);
@@ -118,10 +130,13 @@ export class OwnedLanes implements LaneSet {
     const { context, consumerPort } = this.#parts;
     const { options } = this.#host;
     await refuseSharedWorkers(consumerPort, options.group);
-    await this.#agree(this.#parts.snapshot);
+    const { snapshot } = this.#parts;
+    const first = await this.#agree(snapshot);
+    const { from, startSeq } = this.#group.record;
+    if (first && from === undefined) reportSkipped(startSeq, snapshot, this.#host.notify);
     await this.#group.join();
     this.#planSoon();
-    if (this.#parts.snapshot.retention === "interest") await this.#everyLaneStored();
+    if (snapshot.retention === "interest") await this.#everyLaneStored();
     void context.watch.look();
   }
 
@@ -155,7 +170,11 @@ export class OwnedLanes implements LaneSet {
   }
 
   streamSeen(snapshot: StreamSnapshot): void {
-    if (snapshot.created === this.#created || this.#startingOver) return;
+    if (this.#startingOver) return;
+    if (snapshot.created === this.#created) {
+      void this.#loss.look(snapshot);
+      return;
+    }
     this.#startingOver = true;
     void this.#startOver(snapshot).finally(() => {
       this.#startingOver = false;
@@ -186,11 +205,18 @@ export class OwnedLanes implements LaneSet {
     await this.#group.end(this.#lanes.every((lane) => !lane.held));
   }
 
-  async #agree(snapshot: StreamSnapshot, start = this.#host.options.deliverPolicy): Promise<void> {
+  /** The consumer of a lane of ours; others watch theirs. */
+  async #watched(lane: number): Promise<LaneConsumerState | undefined> {
+    const consumer = this.runners[lane]?.consumer ?? "";
+    if (this.#lanes[lane]?.running !== true || consumer === "") return undefined;
+    return this.#parts.consumers.readAny(consumer, lane);
+  }
+
+  async #agree(snapshot: StreamSnapshot, start = this.#host.options.deliverPolicy): Promise<boolean> {
     const { consumerPort, consumers, newId } = this.#parts;
     const { group } = this.#host.options;
     const wish = () => groupWish(consumerPort, consumers, { group, start }, snapshot, newId);
-    await this.#group.agree(wish, snapshot.created);
+    return this.#group.agree(wish, snapshot.created);
   }
 
   /** With interest retention an event of a lane without a consumer is dropped at once: nobody is to publish before (O4). */
@@ -264,14 +290,20 @@ export class OwnedLanes implements LaneSet {
     this.#host.health.fault("lease", new LanekeeperError("FENCED", text), 3_000);
   }
 
-  /** The stream was deleted and made again: claims, progress and consumers of the old one say nothing about it. */
-  async #startOver(snapshot: StreamSnapshot): Promise<void> {
+  /** Claims, progress and consumers of another incarnation say nothing about this one. */
+  #regrouped(): void {
     for (const lane of this.#lanes) {
       lane.fence(true);
       lane.policy.memory.clear();
     }
+    this.#takeover.forget();
+    this.#planSoon();
+  }
+
+  /** The stream was deleted and made again: claims, progress and consumers of the old one say nothing about it. */
+  async #startOver(snapshot: StreamSnapshot): Promise<void> {
+    this.#regrouped();
     try {
-      this.#takeover.forget();
       // O4: the new stream is the group's from its first event on, wherever it started in the old one.
       await this.#agree(snapshot, "all");
       this.#created = snapshot.created;
