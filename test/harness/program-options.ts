@@ -35,8 +35,11 @@ export type HandlerAct =
   | { type: "fail"; times?: number; error?: "error" | "terminal" | "retryable"; retryAfterMs?: number }
   /** A promise that nobody settles. */
   | { type: "never-settle" }
-  /** Blocks the event loop, as a long computation does; recorded as a freeze, for it keeps nothing alive. */
-  | { type: "block-loop"; forMs: number }
+  /**
+   * Blocks the event loop, as a long computation does; recorded as a freeze, for it keeps nothing alive. With `times`
+   * only so often in this process, after which it succeeds at once.
+   */
+  | { type: "block-loop"; forMs: number; times?: number }
   /** Stops its own process (SIGSTOP) inside the handler, and succeeds as the very first thing after the thaw. */
   | { type: "freeze-self" }
   /** Kills its own process with -9 inside the handler. */

@@ -11,6 +11,8 @@ export interface ActingEvent {
   readonly data: unknown;
 }
 
+let blocks = 0;
+
 /** The first rule that matches; without one the handler succeeds at once. */
 export function actFor(rules: readonly HandlerRule[], event: ActingEvent): HandlerAct {
   return rules.find((rule) => matches(rule.when ?? {}, event))?.act ?? { type: "succeed" };
@@ -34,6 +36,7 @@ export async function carryOut(
       await new Promise(() => {});
       return;
     case "block-loop": {
+      if (++blocks > (act.times ?? Number.POSITIVE_INFINITY)) return;
       recorder.record({ kind: "frozen", about: recorder.process, why: "event loop blocked" });
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, act.forMs);
       recorder.record({ kind: "thawed", about: recorder.process });

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { expectNoFaults } from "./harness/checkers/fault.js";
+import { handlerRuns } from "./harness/checkers/handler-runs.js";
+import type { HistoryRecord } from "./harness/history-record.js";
+import type { LaneScene } from "./harness/lane-scene.js";
+import { balanced, type Of, startOwnedScene } from "./harness/owned-scene.js";
+import type { WorkerProcess } from "./harness/worker-process.js";
+
+test.each([1, 16])(
+  "R26, O1–O3: an event that kills its process every time is found and named, maxAckPending %i; other keys and lanes go on",
+  { timeout: 300_000 },
+  async (maxAckPending) => {
+    const leaseMs = 1_500;
+    await using scene = await startOwnedScene({
+      leaseMs,
+      create: { subject: "orders", lanes: 4 },
+      work: { maxAckPending },
+    });
+    await using supervisor = new Supervisor(scene);
+    await supervisor.start();
+    const publisher = scene.lanes.publisher();
+    const publish = (key: string, type = "good") => publisher.publish({ key, type, data: { n: 1 } });
+    const poison = await publish("poison", "kill");
+    const behind = await publish("poison");
+    const good = [];
+    for (let n = 0; n < 20; n++) good.push(await publish(`key-${n}`));
+    const blocked = await scene.seen("the event to be named", isBlockedBy("POISON_EVENT"), 200_000);
+    expect(blocked).toMatchObject({ seq: poison.seq, key: "poison", lane: poison.lane });
+    // With maxAckPending 1 its lane waits behind it; everything else goes on.
+    const free = good.filter(({ lane }) => maxAckPending > 1 || lane !== poison.lane);
+    for (const { seq } of free) await scene.seen(`seq ${seq} to be handled`, isHandled(seq), 60_000);
+    const deaths = handlerRuns(scene.history.read()).filter(({ seq }) => seq === poison.seq);
+    expect(deaths.length).toBeLessThanOrEqual(4);
+    const groupNow = await scene.lanes.group("audit").status();
+    expect(groupNow.blockedKeys).toEqual(["poison"]);
+    await supervisor.stop();
+    const history = scene.history.read();
+    expect(handlerRuns(history).filter(({ seq }) => seq === behind.seq)).toEqual([]);
+    const unsettled = new Set([
+      poison.seq,
+      behind.seq,
+      ...good.filter((one) => !free.includes(one)).map(({ seq }) => seq),
+    ]);
+    const faults = (await scene.check()).faults.filter(
+      ({ invariant, seqs }) => invariant !== "O4" || !seqs.every((seq) => unsettled.has(seq)),
+    );
+    expectNoFaults(faults);
+  },
+);
+
+test("O2, O6, R26: an event loop blocked for longer than the lease, over and over, is fenced and told, and is no crash", {
+  timeout: 240_000,
+}, async () => {
+  const leaseMs = 1_500;
+  await using scene = await startOwnedScene({ leaseMs, create: { subject: "orders", lanes: 2 } });
+  // Four deaths with the same event in flight, where three crashes would name it.
+  const handler = [
+    { when: { type: "busy" }, act: { type: "block-loop" as const, forMs: leaseMs * 3, times: 2 } },
+  ];
+  const workers = [await scene.worker({ name: "A", handler }), await scene.worker({ name: "B", handler })];
+  await balanced(scene, workers, 2);
+  const publisher = scene.lanes.publisher();
+  const busy = await publisher.publish({ key: "k", type: "busy", data: { n: 1 } });
+  const after = await publisher.publish({ key: "k", type: "quick", data: { n: 2 } });
+  await scene.seen("the next event to be handled", isHandled(after.seq), 120_000);
+  const history = scene.history.read();
+  expect(history.filter(isBlockedBy("POISON_EVENT"))).toEqual([]);
+  const blocked = handlerRuns(history).filter(
+    ({ seq, endMs, startMs }) => seq === busy.seq && endMs - startMs > leaseMs,
+  );
+  expect(blocked.length).toBeGreaterThanOrEqual(4);
+  for (const { process } of blocked) {
+    const told = history.filter((record) => record.kind === "notification" && record.process === process);
+    expect(told).toContainEqual(expect.objectContaining({ type: "loop-blocked", code: "LOOP_BLOCKED" }));
+    expect(told).toContainEqual(expect.objectContaining({ type: "fenced", code: "FENCED" }));
+  }
+  await balanced(scene, workers, 2);
+  for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
+  expectNoFaults((await scene.check()).faults);
+});
+
+/** Starts another worker whenever one dies. */
+class Supervisor implements AsyncDisposable {
+  readonly #scene: LaneScene;
+  #worker: WorkerProcess | undefined;
+  #stopping = false;
+
+  constructor(scene: LaneScene) {
+    this.#scene = scene;
+  }
+
+  async start(): Promise<void> {
+    const worker = await this.#scene.worker({
+      name: "worker",
+      handler: [{ when: { type: "kill" }, act: { type: "kill-self" } }],
+    });
+    this.#worker = worker;
+    void worker.exited.then(() => (this.#stopping ? undefined : this.start()));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#worker?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true;
+    await this.#worker?.kill();
+  }
+}
+
+function isBlockedBy(code: string) {
+  return (record: HistoryRecord): record is Of<"notification"> =>
+    record.kind === "notification" && record.type === "blocked" && record.code === code;
+}
+
+function isHandled(seq: number) {
+  return (record: HistoryRecord): record is Of<"handler-end"> =>
+    record.kind === "handler-end" && record.seq === seq && record.outcome === "handled";
+}
