@@ -20,7 +20,7 @@ export interface StreamWatchOptions {
   faultIntervalMs: number;
 }
 
-export const defaultStreamWatch: StreamWatchOptions = { intervalMs: 4_000, faultIntervalMs: 1_000 };
+const defaultStreamWatch: StreamWatchOptions = { intervalMs: 4_000, faultIntervalMs: 1_000 };
 
 /**
  * Looks at the stream for all workers and publishers of one `openLanes`, as long as one of them observes: that is how

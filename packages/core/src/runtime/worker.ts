@@ -32,7 +32,7 @@ export interface WorkerParts {
 
 /** Answers sent together at most: more would only keep their events in memory for longer. */
 const mostAnswers = 256;
-export const defaultGraceMs = 25_000;
+const defaultGraceMs = 25_000;
 /** How long a stream may be missing before its workers end. */
 const streamMissingMs = 60_000;
 const transientGraceMs = 3_000;
