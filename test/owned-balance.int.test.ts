@@ -2,7 +2,7 @@ import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { awaitCondition } from "./harness/await-condition.js";
 import { isBalanced } from "./harness/owned-scene.js";
-import { openScene, type SceneWorkerOptions } from "./work-scene.js";
+import { openScene, type SceneWorker, type SceneWorkerOptions } from "./work-scene.js";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ test.each([16, 256])(
   { timeout: 240_000 },
   async (lanes) => {
     await using scene = await openScene(server, { create: { lanes } });
-    const workers = [];
+    const workers: SceneWorker[] = [];
     const settle = async (count: number): Promise<void> => {
       const shares = () => workers.map(({ worker }) => worker.lanes());
       await awaitCondition(() => isBalanced(shares(), lanes), {
