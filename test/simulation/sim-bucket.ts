@@ -22,6 +22,11 @@ export class SimBucket {
     return { type: "written", revision: entry.revision };
   }
 
+  /** Takes the mark of a removal away: then the record was never written. */
+  forget(key: string, revision: number): void {
+    if (this.#records.get(key)?.revision === revision) this.#records.delete(key);
+  }
+
   keys(prefix: string): string[] {
     return [...this.#records.values()].flatMap(({ key, value }) =>
       key.startsWith(prefix) && value !== undefined ? [key] : [],

@@ -155,7 +155,13 @@ function bucketPort(
     replicas: server.rules.bucketReplicas,
     read: (key) => ask(() => server.bucket.read(key), electing),
     write,
-    remove: (key, expected) => write(key, undefined, expected),
+    async remove(key, expected) {
+      const outcome = await write(key, undefined, expected);
+      if (outcome.type !== "written") return outcome;
+      // As the real adapter does; without it the mark stays, and says the same.
+      await ask(() => server.bucket.forget(key, outcome.revision), electing).catch(() => {});
+      return outcome;
+    },
     keys: (prefix) => ask(() => server.bucket.keys(prefix), electing),
     watch: (prefix, changed) => watch(link, server, timeline, random, rules, prefix, changed),
   };

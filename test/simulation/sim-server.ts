@@ -98,7 +98,7 @@ export class SimServer implements ConsumerHost {
   create(spec: LaneConsumerSpec): boolean {
     const known = this.consumer(spec.name);
     if (known !== undefined) {
-      if (known.name === spec.name) return false;
+      if (known.name === spec.name) return JSON.stringify(known.spec) === JSON.stringify(spec);
       // Alike for the server though not by name: the older one is replaced under it.
       known.delete();
     } else if (this.stream.options.retention === "workqueue") {

@@ -17,13 +17,13 @@ export type WriteOutcome =
 export interface BucketPort {
   /** More than one: elections stop writes for 4 to 9 s. */
   readonly replicas: number;
-  /** Asked of the leader; a removed record is returned with its revision. Undefined: never written. */
+  /** Asked of the leader. A removed record may still be there, without a value. Undefined: nothing is there. */
   read(key: string): Promise<BucketEntry | undefined>;
-  /** `expected`: the record's revision, or 0 for one that was never written. */
+  /** `expected`: the record's revision, or 0 where a read finds nothing. */
   write(key: string, value: string, expected: number): Promise<WriteOutcome>;
-  /** Removes a record, so that a later write has to expect the revision of the removal. */
+  /** Removes a record. A later write expects what a read says then. */
   remove(key: string, expected: number): Promise<WriteOutcome>;
-  /** Keys under `prefix` that have a value, asked of the leader. */
+  /** Keys under `prefix`, perhaps also of records just removed; asked of the leader. */
   keys(prefix: string): Promise<string[]>;
   /**
    * Tells every record under `prefix` as it is, then every change, per key in order of revision. It may be late, repeat

@@ -54,7 +54,7 @@ export interface LaneConsumerState {
 export interface LaneConsumerPort {
   /** Undefined when there is none of this name. `filter` is what it must deliver. */
   read(name: string, filter: string, expected: ExpectedConsumer): Promise<LaneConsumerState | undefined>;
-  /** False when a consumer of this name exists already. Rejects with CONSUMER_OVERLAPS, PERMISSION_DENIED, …. */
+  /** False when a consumer of this name exists already and is made differently. Rejects with CONSUMER_OVERLAPS, PERMISSION_DENIED, …. */
   create(spec: LaneConsumerSpec): Promise<boolean>;
   update(name: string, settings: { ackWaitMs: number; maxAckPending: number }): Promise<void>;
   /** Also when it did not exist. */
