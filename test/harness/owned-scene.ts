@@ -2,7 +2,7 @@ import type { CheckAllResult } from "./checkers/check-all.js";
 import { checkFence } from "./checkers/check-fence.js";
 import type { HandlerRun } from "./checkers/handler-runs.js";
 import { handlerRuns } from "./checkers/handler-runs.js";
-import type { HistoryRecord } from "./history-record.js";
+import type { HistoryRecord, StoredEvent } from "./history-record.js";
 import { type LaneScene, type LaneSceneOptions, startLaneScene } from "./lane-scene.js";
 import type { WorkerProcess } from "./worker-process.js";
 
@@ -93,6 +93,15 @@ export async function publishedAtLeast(scene: LaneScene, count: number, timeoutM
     timeoutMs,
     everyMs: 100,
     what: () => `${count} publishes to be settled (so far ${published()})`,
+  });
+}
+
+/** What was stored, by what publishers were told: for a work queue, which keeps nothing that was handled. */
+export function acknowledgedEvents(history: readonly HistoryRecord[]): StoredEvent[] {
+  return history.flatMap((record) => {
+    if (record.kind !== "publish-settled") return [];
+    const { seq, key, lane, process, call } = record;
+    return [{ seq, key, lane, type: "", publishedBy: { process, call } }];
   });
 }
 
