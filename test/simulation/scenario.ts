@@ -34,6 +34,8 @@ export interface Scenario {
   readonly slowHandlers: number;
   readonly failingHandlers: number;
   readonly stubbornHandlers: number;
+  /** The sequence of an event whose handler kills its process, every time. */
+  readonly poison: number | undefined;
   readonly network: NetworkRules;
   readonly server: ServerRules;
   readonly ports: PortRules;
@@ -49,7 +51,7 @@ export function scenarioOf(seed: number): Scenario {
   const maxAckPending = assignment === "shared" || random.chance(0.3) ? 1 : random.int(2, 12);
   const maybe = (chance: number, low: number, high: number) =>
     random.chance(chance) ? random.between(low, high) : 0;
-  return {
+  const scenario: Omit<Scenario, "poison"> = {
     seed,
     assignment,
     replicas,
@@ -89,4 +91,6 @@ export function scenarioOf(seed: number): Scenario {
       silentWatch: maybe(0.3, 0.005, 0.03),
     },
   };
+  const poison = assignment === "owned" && random.chance(0.06) ? random.int(1, 15) : undefined;
+  return { ...scenario, poison };
 }

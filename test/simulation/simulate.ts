@@ -40,6 +40,8 @@ export interface RunResult {
 /** How long everything may take after the last fault, in virtual milliseconds. */
 const settleMs = 60_000;
 const restartMs = 300;
+/** Deaths after which a poisonous event has to be found out: its limit of three, and as many by coincidence and more. */
+const mostDeaths = 12;
 
 /** One process of the simulated deployment and what runs in it. */
 export interface SimMember {
@@ -64,6 +66,7 @@ export class Simulation {
   #starts = 0;
   #published = 0;
   #open = false;
+  #poisoned = 0;
   /** No more faults: what is killed now is not started again. */
   over = false;
 
@@ -215,9 +218,16 @@ export class Simulation {
     return this.#unbalanced() === undefined;
   }
 
-  /** Whether the group is to handle this event. */
+  /** Whether the group is to handle this event: not from before its start, and not what waits behind a poisonous one. */
   #counts(seq: number): boolean {
-    return seq >= this.startSeq;
+    return seq >= this.startSeq && !this.waitsForever(seq);
+  }
+
+  /** Its key waits behind the poisonous event, and with it, once MaxAckPending is used up, the lane. */
+  waitsForever(seq: number): boolean {
+    const { events } = this.server.stream;
+    const poison = events[(this.scenario.poison ?? 0) - 1];
+    return poison !== undefined && seq >= poison.seq && events[seq - 1]?.lane === poison.lane;
   }
 
   get startSeq(): number {
@@ -326,6 +336,7 @@ export class Simulation {
       attempt,
       data: { fence: context.fence.token },
     });
+    if (seq === this.scenario.poison) return this.#die(process);
     const tries = this.history.triesOf(seq);
     const aborted = await this.#work(process, plan, context.signal, run);
     const failed = tries <= plan.failures || (aborted && !plan.stubborn);
@@ -339,6 +350,22 @@ export class Simulation {
     });
     if (failed) throw new Error(aborted ? "aborted" : "planned failure");
     this.#handled.add(seq);
+  }
+
+  /** What a poisonous event does to its process. */
+  #die(process: SimProcess): Promise<never> {
+    process.clock.after(2, () => {
+      const member = this.members.find((one) => one.process === process);
+      if (member === undefined || !process.alive) return;
+      if (++this.#poisoned === mostDeaths)
+        this.judge.faults.push({
+          invariant: "O4",
+          atMs: this.timeline.now,
+          text: `event ${this.scenario.poison} killed ${mostDeaths} processes and was not found out`,
+        });
+      this.kill(member);
+    });
+    return new Promise(() => {});
   }
 
   /** Resolves when the work is done, or at once when the signal aborts: true then. */
@@ -394,7 +421,11 @@ export async function simulate(seed: number, planted?: PlantedFault): Promise<Ru
     ...checkOrder(records),
     ...overlaps,
     ...checkNoGap(records, stored),
-    ...checkComplete(records, stored, [group]).faults,
+    ...checkComplete(
+      records,
+      stored.filter(({ seq }) => !simulation.waitsForever(seq)),
+      [group],
+    ).faults.filter(({ seqs: [seq = 0] }) => !simulation.waitsForever(seq)),
   ];
   const { now: virtualMs, steps } = timeline;
   return { seed, scenario, faults, statedOverlaps: stated, history: records, stored, virtualMs, steps };
