@@ -56,7 +56,7 @@ export const peers: Benchmark = {
     const rows: Row[] = [];
     for (const { name, work } of WORKLOADS) {
       const concurrency = await bestConcurrency(redis, events.slice(0, messages / 2), work, options);
-      const rest = await compare(
+      const compared = await compare(
         {
           name: `peers, ${name}`,
           subjects: [{ name: reader.name, run: () => readTrial(reader, stream, { type: "middle" }, work) }],
@@ -69,7 +69,7 @@ export const peers: Benchmark = {
         },
         options,
       );
-      rows.push(...rest);
+      rows.push(...compared);
     }
     await deleteStream(stream);
     const versions = { "nats-server": server.version, redis: found.version, groupmq: groupmqVersion() };

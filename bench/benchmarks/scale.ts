@@ -84,9 +84,11 @@ async function onServer(server: TestServer, setting: Setting, options: Benchmark
   const rows: Row[] = [];
   for (const { name, handler, quickProcesses } of HANDLERS) {
     for (const processes of options.quick ? quickProcesses : [1, 2, 4]) {
+      const shrunk =
+        handler.type === "cpu" ? { ...handler, amount: sized(handler.amount, options) } : handler;
       const contestant = (named: string, subject: TeamSubject): Contestant =>
-        inTeam(named, { stream, subject, processes, handler, buffered: 4_096 }, options);
-      const rest = await compare(
+        inTeam(named, { stream, subject, processes, handler: shrunk, buffered: 4_096 }, options);
+      const compared = await compare(
         {
           name: `scale, ${setting.name}, ${name}, ${processes} ${processes === 1 ? "process" : "processes"}`,
           subjects: [
@@ -100,7 +102,7 @@ async function onServer(server: TestServer, setting: Setting, options: Benchmark
         },
         options,
       );
-      rows.push(...rest);
+      rows.push(...compared);
     }
   }
   return rows;

@@ -72,7 +72,7 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
       name: reader.name,
       run: () => readTrial(reader, stream, window, sleepWork(ms)),
     });
-    const rest = await compare(
+    const compared = await compare(
       {
         name: `work, ${ms} ms, ${distribution} keys`,
         subjects: [contestant(lanekeeper, lanes64)],
@@ -81,7 +81,7 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
       },
       options,
     );
-    rows.push(...rest);
+    rows.push(...compared);
   }
   await deleteStream(lanes64);
   await deleteStream(lanes16);

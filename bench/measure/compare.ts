@@ -17,13 +17,16 @@ export interface CompareOptions {
 export async function compare(comparison: Comparison, options: CompareOptions): Promise<Row[]> {
   const contestants = [...comparison.subjects, ...comparison.references];
   const trials = new Map<Contestant, Trial[]>(contestants.map((contestant) => [contestant, []]));
-  for (let round = 0; round < options.rounds; round++) {
+  const { warmUpRounds = 0 } = comparison;
+  for (let round = -warmUpRounds; round < options.rounds; round++) {
+    const counted = round < 0 ? "warm-up" : `round ${round + 1} of ${options.rounds}`;
     for (let turn = 0; turn < contestants.length; turn++) {
-      const contestant = contestants[(turn + round) % contestants.length];
+      const contestant = contestants[(turn + round + warmUpRounds) % contestants.length];
       if (contestant === undefined) continue;
-      options.onProgress(`${comparison.name}: round ${round + 1} of ${options.rounds}, ${contestant.name}`);
+      options.onProgress(`${comparison.name}: ${counted}, ${contestant.name}`);
       try {
-        trials.get(contestant)?.push(await contestant.run());
+        const trial = await contestant.run();
+        if (round >= 0) trials.get(contestant)?.push(trial);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         throw new Error(`${comparison.name}, ${contestant.name}: ${reason}`, { cause: error });

@@ -26,6 +26,8 @@ export interface Comparison {
   readonly name: string;
   readonly subjects: readonly Contestant[];
   readonly references: readonly Contestant[];
+  /** Rounds that run first and do not count, until the code is compiled. Default 0. */
+  readonly warmUpRounds?: number;
   /** The arithmetic limit of the workload, in messages per second, if there is one. Asked after the last round. */
   ideal?(): number;
 }
