@@ -67,7 +67,8 @@ export class Isolation {
     if (this.#testing !== seq) return;
     this.#testing = undefined;
     this.#suspects.delete(seq);
-    this.#turns.giveBack();
-    void this.#mark(undefined);
+    // Only then the next one: two marks under way at once could leave the claim naming the wrong event, or none.
+    const done = () => this.#turns.giveBack();
+    void this.#mark(undefined).then(done, done);
   }
 }
