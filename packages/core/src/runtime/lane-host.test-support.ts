@@ -6,7 +6,8 @@ import { SlotQueue } from "../domain/slot-queue.js";
 import { resolveWorkerOptions, type WorkerOptions } from "../domain/worker-options.js";
 import type { Answer } from "./answer.js";
 import type { Delivery, LaneFeed } from "./lane-feed-port.js";
-import { type LaneHost, LaneRunner } from "./lane-runner.js";
+import type { LaneHost } from "./lane-host.js";
+import { LaneRunner } from "./lane-runner.js";
 import { SharedPolicy } from "./shared-policy.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
 

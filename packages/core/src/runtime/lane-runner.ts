@@ -1,34 +1,14 @@
-import type { LaneRouter } from "@lanekeeper/partitioner";
-import type { Handler } from "../domain/event.js";
 import { type LaneEffect, LaneMachine } from "../domain/lane-machine.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Notification } from "../domain/notification.js";
-import type { SlotQueue } from "../domain/slot-queue.js";
-import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
 import type { Answer } from "./answer.js";
-import type { Clock, Timer } from "./clock.js";
 import { readDelivery, type TypedMeta } from "./delivered-event.js";
 import { HandlerRun, type RunOutcome } from "./handler-run.js";
-import type { Delivery, LaneFeed } from "./lane-feed-port.js";
+import type { Delivery } from "./lane-feed-port.js";
+import type { LaneHost } from "./lane-host.js";
+import { handlerStuck, poisonEvent, staleDelivery } from "./lane-notices.js";
 import type { EventHold, LanePolicy } from "./lane-policy.js";
-import type { Notify } from "./notifier.js";
-
-/** What a lane shares with the other lanes of its worker. */
-export interface LaneHost {
-  readonly router: LaneRouter;
-  readonly options: ResolvedWorkerOptions;
-  readonly handler: Handler<Record<string, unknown>>;
-  readonly clock: Clock;
-  readonly feed: LaneFeed;
-  readonly slots: SlotQueue;
-  readonly notify: Notify;
-  readonly random: () => number;
-  incarnation(): string;
-  /** Sends the answer with others, at the end of this turn of the event loop. */
-  sendSoon(answer: Answer): void;
-  /** Calls `run` when no other call of it is under way: what ends at once must not nest thousands deep. */
-  inTurn(run: () => void): void;
-}
+import { WakeTimer } from "./wake-timer.js";
 
 interface Held {
   readonly meta: TypedMeta;
@@ -60,7 +40,7 @@ export class LaneRunner {
   #unconfirmed = false;
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
-  #wake: { at: number; timer: Timer } | undefined;
+  readonly #wake: WakeTimer;
   #settledBelow = 0;
   /** Counts resets: answers from before one are not sent any more. */
   #round = 0;
@@ -72,6 +52,7 @@ export class LaneRunner {
     this.#host = host;
     this.#consumer = consumer;
     this.#machine = new LaneMachine(host.options, policy.memory);
+    this.#wake = new WakeTimer(host.clock, (now) => this.#apply(this.#machine.step({ type: "tick", now })));
   }
 
   get consumer(): string {
@@ -139,13 +120,7 @@ export class LaneRunner {
     }
     for (const run of this.#runs.values()) {
       if (!run.reportStuck()) continue;
-      const text = `the handler of key "${run.key}" has run for ${Math.round(run.ageMs)} ms and ignores its signal`;
-      this.#tell({
-        type: "handler-stuck",
-        key: run.key,
-        seq: run.seq,
-        error: new LanekeeperError("HANDLER_STUCK", text),
-      });
+      this.#tell({ type: "handler-stuck", key: run.key, seq: run.seq, error: handlerStuck(run) });
     }
   }
 
@@ -225,8 +200,7 @@ export class LaneRunner {
   }
 
   stop(): void {
-    this.#wake?.timer.stop();
-    this.#wake = undefined;
+    this.#wake.stop();
   }
 
   #apply(effects: readonly LaneEffect[]): void {
@@ -234,7 +208,7 @@ export class LaneRunner {
   }
 
   #do(effect: LaneEffect): void {
-    const { feed, clock } = this.#host;
+    const { feed } = this.#host;
     switch (effect.type) {
       case "start": {
         const { seq, run, retries } = effect;
@@ -264,14 +238,16 @@ export class LaneRunner {
       case "lost":
         this.#tellOf(effect.seq, { type: effect.type });
         break;
-      case "poisonous":
-        this.#tellPoison(effect.seq);
+      case "poisonous": {
+        const key = this.#held.get(effect.seq)?.meta.key ?? "";
+        this.#tell({ type: "blocked", key, seq: effect.seq, error: poisonEvent(key, effect.seq) });
         break;
+      }
       case "fence":
         this.#fence(effect.seq, effect.run);
         break;
       case "wake":
-        this.#wakeAt(effect.at, clock.now());
+        this.#wake.set(effect.at);
         break;
     }
   }
@@ -414,17 +390,6 @@ export class LaneRunner {
     this.#acks.add(confirmation);
   }
 
-  #wakeAt(at: number, now: number): void {
-    if (this.#wake !== undefined && this.#wake.at <= at) return;
-    this.#wake?.timer.stop();
-    const timer = this.#host.clock.after(Math.max(at - now, 0), () => {
-      this.#wake = undefined;
-      // A timer may fire a fraction of a millisecond early; `at` is what the machine waits for.
-      this.#apply(this.#machine.step({ type: "tick", now: Math.max(at, this.#host.clock.now()) }));
-    });
-    this.#wake = { at, timer };
-  }
-
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {
     const held = this.#held.get(seq);
     const key = held?.meta.key;
@@ -436,18 +401,7 @@ export class LaneRunner {
     });
   }
 
-  #tellPoison(seq: number): void {
-    const key = this.#held.get(seq)?.meta.key ?? "";
-    const text = `event ${seq} of key "${key}" has killed its process again and again; it is held, and its key waits behind it`;
-    this.#tell({ type: "blocked", key, seq, error: new LanekeeperError("POISON_EVENT", text) });
-  }
-
   #tell(notification: Omit<Notification, "at">): void {
     this.#host.notify({ ...notification, lane: this.lane });
   }
-}
-
-function staleDelivery(seq: number): LanekeeperError {
-  const text = `event ${seq} arrived so late that the server may have given it to another worker; it is left to come again`;
-  return new LanekeeperError("FENCED", text);
 }

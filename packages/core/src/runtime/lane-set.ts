@@ -1,7 +1,8 @@
 import type { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { PullTrouble } from "../domain/pull-state.js";
 import type { Health } from "./health.js";
-import type { LaneHost, LaneRunner } from "./lane-runner.js";
+import type { LaneHost } from "./lane-host.js";
+import type { LaneRunner } from "./lane-runner.js";
 import type { Proof } from "./shared-policy.js";
 import type { StreamSnapshot } from "./stream-port.js";
 

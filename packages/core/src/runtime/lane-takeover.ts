@@ -143,9 +143,9 @@ export class LaneTakeover {
     await this.#deleteOthers(lane, consumer);
   }
 
-  /** Deletes the lane's consumers but the current one. */
-  sweep(lane: number, current: string): Promise<void> {
-    return this.#deleteOthers(lane, current);
+  /** Deletes the lane's consumers but the current one, as long as `isOurs` says that it is the current one (O6). */
+  sweep(lane: number, current: string, isOurs: () => boolean): Promise<void> {
+    return this.#deleteOthers(lane, current, isOurs);
   }
 
   /** A consumer that is gone may have gone with its stream: then the claim's sequences are not those of the new one (O3). */
@@ -231,10 +231,10 @@ export class LaneTakeover {
     });
   }
 
-  async #deleteOthers(lane: number, keep: string): Promise<void> {
+  async #deleteOthers(lane: number, keep: string, isOurs = () => true): Promise<void> {
     const names = (await this.#known()).get(lane);
     for (const name of [...(names ?? [])]) {
-      if (name === keep) continue;
+      if (name === keep || !isOurs()) continue;
       await this.#parts.consumers.delete(name);
       names?.delete(name);
     }

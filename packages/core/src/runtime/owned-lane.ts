@@ -1,13 +1,12 @@
-import { type ClaimRecord, formatClaim, parseClaim, without } from "../domain/claim-record.js";
+import { type ClaimRecord, without } from "../domain/claim-record.js";
 import { cleared, recordDeath, suspectsOf } from "../domain/crash-suspects.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import type { Lease } from "../domain/lease.js";
-import { recordVersion } from "../domain/member-record.js";
 import { describeThrown } from "../domain/thrown.js";
-import type { BucketEntry, BucketPort } from "./bucket-port.js";
+import type { BucketEntry } from "./bucket-port.js";
 import type { Clock } from "./clock.js";
 import type { Health } from "./health.js";
 import { Isolation, type SuspectTurns } from "./isolation.js";
+import { type ClaimHost, type KnownClaim, LaneClaim } from "./lane-claim.js";
 import type { LaneFeed } from "./lane-feed-port.js";
 import type { LaneRunner } from "./lane-runner.js";
 import type { LaneTakeover } from "./lane-takeover.js";
@@ -15,44 +14,19 @@ import type { Notify } from "./notifier.js";
 import { OwnedPolicy } from "./owned-policy.js";
 
 /** What the lanes of one owned worker share. */
-export interface OwnedHost {
+export interface OwnedHost extends ClaimHost {
   readonly clock: Clock;
-  readonly bucket: BucketPort;
   readonly feed: LaneFeed;
   readonly takeover: LaneTakeover;
   readonly turns: SuspectTurns;
   readonly notify: Notify;
   readonly health: Health;
-  readonly newNonce: () => string;
   readonly drainMs: number;
-  memberId(): string;
-  lease(): Lease;
-  incarnation(): string;
   /** Members called dead that were only frozen: their deaths do not count. */
   frozenMembers(): ReadonlySet<string>;
-  /** What this worker knows of the lane's record is out of date; `entry` is newer. */
-  seen(entry: BucketEntry): void;
 }
 
 type Phase = "free" | "claiming" | "running" | "rewinding" | "releasing";
-
-interface Held {
-  record: ClaimRecord;
-  revision: number;
-}
-
-/** A lane's record as it was last seen: a claim that rests on an old one is refused, and the new one is seen then. */
-export interface KnownClaim {
-  readonly record: ClaimRecord | "newer" | undefined;
-  /** 0: it was never seen. */
-  readonly revision: number;
-}
-
-interface Judged {
-  readonly previous: ClaimRecord | "newer" | undefined;
-  readonly revision: number;
-  readonly host: OwnedHost;
-}
 
 const progressMs = 1_000;
 const retryMs = 300;
@@ -66,12 +40,13 @@ export class OwnedLane {
   readonly lane: number;
   readonly policy: OwnedPolicy;
   readonly #host: OwnedHost;
-  readonly #key: string;
+  readonly #claim: LaneClaim;
   readonly #isolation: Isolation;
   #runner: LaneRunner | undefined;
   #phase: Phase = "free";
-  #claim: Held | undefined;
   #wanted = false;
+  /** Asked to give the lane back, perhaps while it was being claimed. */
+  #givingBack = false;
   #broken = false;
   /** The claim was this worker's before: what it knows of the lane is newer than what the claim says. */
   #renewing = false;
@@ -87,8 +62,8 @@ export class OwnedLane {
 
   constructor(lane: number, key: string, host: OwnedHost) {
     this.lane = lane;
-    this.#key = key;
     this.#host = host;
+    this.#claim = new LaneClaim(lane, key, host, () => this.#lost());
     this.#isolation = new Isolation(host.turns, (seq) => this.#markTesting(seq));
     this.policy = new OwnedPolicy(
       () => host.lease(),
@@ -104,7 +79,7 @@ export class OwnedLane {
 
   /** Whether this worker holds the lane, fenced or not. */
   get held(): boolean {
-    return this.#claim !== undefined;
+    return this.#claim.record !== undefined;
   }
 
   get running(): boolean {
@@ -115,9 +90,20 @@ export class OwnedLane {
     return this.#steps !== undefined;
   }
 
+  /** Unlike a lane that is given back, which can wait for its handlers for as long as they take. */
+  get takingUp(): boolean {
+    return this.busy && this.#phase !== "releasing";
+  }
+
+  /** Whether the lane is this worker's, and this is its consumer (O6). */
+  pulls(consumer: string): boolean {
+    return this.running && this.#runner?.consumer === consumer && !this.#lapsed();
+  }
+
   /** The lane is to be this worker's. `deadOwner`: whose claim it takes over; `known`: the claim as it was last seen. */
   want(deadOwner: string | undefined, known: KnownClaim): void {
     this.#wanted = true;
+    this.#givingBack = false;
     this.#deadOwner = deadOwner;
     this.#known = known;
     this.#step();
@@ -126,6 +112,7 @@ export class OwnedLane {
   /** The lane is to be given back: to `member`, or to anybody. Resolves when it is. */
   async giveBack(member: string | undefined): Promise<void> {
     this.#wanted = false;
+    this.#givingBack = true;
     this.#givenTo = member;
     this.#step();
     while (this.#steps !== undefined) await this.#steps;
@@ -133,27 +120,22 @@ export class OwnedLane {
 
   /** The unbroken run of deliveries has ended, or may have (O5): nothing starts until the lane is rewound. */
   breakRun(): void {
-    if (this.#claim === undefined || this.#broken) return;
+    if (this.#claim.record === undefined || this.#broken) return;
     this.#broken = true;
     this.policy.end();
     this.#step();
   }
 
-  /** The lease is over, or the claim another's: what runs is aborted, and nothing is sent any more. */
+  /** The lease is over, or (`lost`) the claim another's: what runs is aborted, and nothing is sent any more. */
   fence(lost: boolean): void {
-    if (this.#claim === undefined) return;
-    this.policy.end();
-    this.#isolation.end();
-    this.#broken = true;
-    this.#unfeed();
-    this.#runner?.reset(false);
-    if (!lost) return;
-    this.#claim = undefined;
-    this.#phase = "free";
-    this.#broken = false;
-    this.#wanted = false;
-    this.#host.health.clear(this.#cause);
-    this.#host.notify({ type: "lane-released", lane: this.lane });
+    if (this.#claim.record === undefined) return;
+    if (lost) {
+      this.#claim.drop();
+      this.#lost();
+    } else {
+      this.#stopRunning();
+      this.#broken = true;
+    }
   }
 
   /** The lease holds again: goes on where it stopped, if the claim is still ours. */
@@ -161,15 +143,9 @@ export class OwnedLane {
     this.#step();
   }
 
-  /** Another revision of the claim was seen: not ours any more unless it carries our nonce. */
+  /** Another revision of the claim was seen. While a step is under way, the step will see it. */
   observed(entry: BucketEntry): void {
-    const { memberId } = this.#host;
-    if (this.#claim === undefined || entry.revision <= this.#claim.revision || this.#steps !== undefined)
-      return;
-    const record = entry.value === undefined ? undefined : parseClaim(entry.value);
-    const mine = record !== undefined && record !== "newer" && record.owner === memberId();
-    if (!mine || record.nonce !== this.#claim.record.nonce) this.fence(true);
-    else this.#claim = { record, revision: entry.revision };
+    if (this.#steps === undefined) this.#claim.observed(entry);
   }
 
   /**
@@ -187,7 +163,7 @@ export class OwnedLane {
     if (text === this.#saved) return;
     this.#saved = text;
     const ended = () => this.#stepsEnded();
-    this.#steps = this.#update((record) => ({ ...record, progress })).then(ended, ended);
+    this.#steps = this.#claim.update((record) => ({ ...record, progress })).then(ended, ended);
   }
 
   stop(): void {
@@ -212,16 +188,19 @@ export class OwnedLane {
 
   #hasWork(): boolean {
     if (this.#lapsed()) return false;
-    if (this.#claim === undefined) return this.#wanted;
+    if (this.#claim.record === undefined) return this.#wanted;
     return !this.#wanted || this.#broken || this.#phase !== "running";
   }
 
   async #run(): Promise<void> {
     try {
-      if (this.#claim === undefined) {
+      if (this.#claim.record === undefined) {
         this.#phase = "claiming";
         this.#renewing = false;
-        await this.#takeClaim();
+        this.#tookUp = false;
+        this.#wanted = false;
+        await this.#claim.take(this.#known, this.#deadOwner);
+        this.#wanted = this.#claim.record !== undefined && !this.#givingBack;
       } else if (!this.#wanted) {
         this.#phase = "releasing";
         await this.#release();
@@ -229,9 +208,9 @@ export class OwnedLane {
       } else {
         this.#phase = "rewinding";
         this.#renewing = this.#tookUp;
-        await this.#renewClaim();
+        await this.#claim.renew(this.#renewing ? this.policy.memory.record() : undefined);
       }
-      if (this.#claim === undefined) this.#phase = "free";
+      if (this.#claim.record === undefined) this.#phase = "free";
       else if (!this.#lapsed()) await this.#takeUp();
     } catch (thrown) {
       this.#failed(thrown);
@@ -239,99 +218,13 @@ export class OwnedLane {
     }
   }
 
-  /** Compare-and-set of the lane's record to our name. Losing it is no failure: somebody else was faster. */
-  async #takeClaim(): Promise<void> {
-    const { host, previous, revision } = this.#judge(this.#known);
-    this.#wanted = false;
-    if (previous === "newer" || this.#lapsed()) return;
-    if (
-      previous?.owner !== undefined &&
-      previous.owner !== this.#deadOwner &&
-      previous.owner !== host.memberId()
-    )
-      return;
-    const claim = await this.#writeClaim(previous, revision, this.#deadOwner);
-    if (claim === undefined) return;
-    this.#claim = claim;
-    this.#tookUp = false;
-    this.#wanted = true;
-  }
-
-  /** A new claim of our own lane: another epoch, and with it another consumer. */
-  async #renewClaim(): Promise<void> {
-    const { previous, revision, host } = await this.#previous();
-    const current = this.#claim;
-    if (current === undefined) return;
-    const mine = previous !== undefined && previous !== "newer" && previous.owner === host.memberId();
-    if (!mine || previous.nonce !== current.record.nonce) return this.fence(true);
-    const progress = this.#renewing ? this.policy.memory.record() : undefined;
-    const kept = without(previous, "cleanAt");
-    const claim = await this.#writeClaim(
-      progress === undefined ? kept : { ...kept, progress },
-      revision,
-      undefined,
-    );
-    if (claim === undefined) this.fence(true);
-    else this.#claim = claim;
-  }
-
-  /** Of another life of stream or group, a record says nothing about this one. */
-  #judge({ record, revision }: KnownClaim): Judged {
-    const host = this.#host;
-    const valid = record === "newer" || record?.incarnation === host.incarnation();
-    return { previous: valid ? record : undefined, revision, host };
-  }
-
-  async #previous(): Promise<Judged> {
-    const entry = await this.#host.bucket.read(this.#key);
-    if (entry !== undefined) this.#host.seen(entry);
-    const record = entry?.value === undefined ? undefined : parseClaim(entry.value);
-    return this.#judge({ record, revision: entry?.revision ?? 0 });
-  }
-
-  async #writeClaim(
-    previous: ClaimRecord | undefined,
-    expected: number,
-    deadOwner: string | undefined,
-  ): Promise<Held | undefined> {
-    const host = this.#host;
-    const named = await host.takeover.newestEpoch(this.lane);
-    const nonce = host.newNonce();
-    const kept = without(previous ?? emptyClaim(host.incarnation()), "givenTo");
-    // Carried on with the claim, so that a claimant that dies before it has looked leaves the death on record.
-    const diedUnder = previous?.diedUnder ?? deadOwner;
-    const unseenDeath = diedUnder === undefined || previous === undefined ? {} : { diedUnder };
-    const record: ClaimRecord = {
-      ...kept,
-      ...unseenDeath,
-      version: recordVersion,
-      owner: host.memberId(),
-      leaseMs: host.lease().rules.leaseMs,
-      nonce,
-      epoch: 0,
-    };
-    const outcome = await host.bucket.write(this.#key, formatClaim(record), expected);
-    let revision = outcome.type === "written" ? outcome.revision : 0;
-    if (outcome.type !== "written") {
-      // It may have been written all the same: the nonce tells.
-      const entry = await host.bucket.read(this.#key);
-      if (entry !== undefined) host.seen(entry);
-      const found = entry?.value === undefined ? undefined : parseClaim(entry.value);
-      if (entry === undefined || found === undefined || found === "newer" || found.nonce !== nonce)
-        return undefined;
-      revision = entry.revision;
-    }
-    const newest = Math.max(previous?.epoch ?? 0, previous?.consumerEpoch ?? 0, named);
-    return { record: { ...record, epoch: Math.max(revision, newest + 1) }, revision };
-  }
-
   /** Makes the lane's consumer ours, then starts a new run of deliveries. */
   async #takeUp(): Promise<void> {
     const host = this.#host;
     const runner = this.#runner;
-    if (this.#claim === undefined || runner === undefined) return;
-    this.#unfeed();
     const before = this.#claim.record;
+    if (before === undefined || runner === undefined) return;
+    this.#unfeed();
     const base = await host.takeover.inspect(this.lane, before);
     const deaths =
       before.diedUnder === undefined ? before.deaths : recordDeath(before, before.diedUnder, base.inFlight);
@@ -349,9 +242,12 @@ export class OwnedLane {
       deaths: judged,
       ...(poison.length > 0 ? { poison } : {}),
     };
-    await host.takeover.prepare(this.lane, next, base, () => this.#update(() => next));
-    if (this.#claim === undefined || this.#lapsed() || this.#ended) return;
+    await host.takeover.prepare(this.lane, next, base, async () => {
+      await this.#claim.update(() => next);
+      this.#refuseLost();
+    });
     const { record } = this.#claim;
+    if (record === undefined || this.#lapsed() || this.#ended) return;
     this.#broken = false;
     this.#tookUp = true;
     if (!this.#renewing) this.policy.memory.restore(record.progress);
@@ -379,31 +275,47 @@ export class OwnedLane {
   async #release(): Promise<void> {
     const { feed, drainMs, notify } = this.#host;
     const runner = this.#runner;
-    const claim = this.#claim;
-    if (claim === undefined || runner === undefined) return;
-    const consumer = claim.record.consumer;
+    if (this.#claim.record === undefined || runner === undefined) return;
+    const { consumer } = this.#claim.record;
     runner.beginDrain();
     if (consumer !== undefined) await feed.drain([consumer], drainMs);
     runner.finishDrain();
     await runner.ended();
     // A handler that outlived its worker: whether its ack went out is not known, so the claim is left to lapse.
-    if (this.#claim === undefined || this.#lapsed() || this.#ended) return;
+    if (this.#claim.record === undefined || this.#lapsed() || this.#ended) return;
     const clean = !this.#broken && runner.inFlight === 0 && (await runner.acksConfirmed());
-    const progress = this.policy.memory.record();
-    await this.#update((record) => ({
+    const progress = this.#tookUp ? this.policy.memory.record() : undefined;
+    await this.#claim.update((record) => ({
       ...without(record, "owner", "leaseMs", "cleanAt", "givenTo"),
       ...(progress === undefined ? {} : { progress }),
       ...(clean ? { cleanAt: this.policy.deliveries } : {}),
       ...(this.#givenTo === undefined ? {} : { givenTo: this.#givenTo }),
     }));
+    if (this.#claim.record === undefined) return;
+    this.#stopRunning();
+    this.#claim.drop();
+    this.#phase = "free";
+    this.#broken = false;
+    this.#host.health.clear(this.#cause);
+    notify({ type: "lane-released", lane: this.lane });
+  }
+
+  /** The claim is another's. */
+  #lost(): void {
+    this.#stopRunning();
+    this.#phase = "free";
+    this.#broken = false;
+    this.#wanted = false;
+    this.#host.health.clear(this.#cause);
+    this.#host.notify({ type: "lane-released", lane: this.lane });
+  }
+
+  /** Nothing that comes is looked at, and nothing in hand is ours. */
+  #stopRunning(): void {
     this.policy.end();
     this.#isolation.end();
     this.#unfeed();
-    runner.reset(false);
-    this.#claim = undefined;
-    this.#phase = "free";
-    this.#broken = false;
-    notify({ type: "lane-released", lane: this.lane });
+    this.#runner?.reset(false);
   }
 
   #unfeed(): void {
@@ -413,51 +325,34 @@ export class OwnedLane {
 
   async #markTesting(seq: number | undefined): Promise<boolean> {
     try {
-      await this.#update(({ testing, ...rest }) => {
+      await this.#claim.update(({ testing, ...rest }) => {
         const deaths =
           seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
         return seq === undefined ? { ...rest, deaths } : { ...rest, deaths, testing: seq };
       });
-      return this.#claim?.record.testing === seq;
+      if (this.#claim.record?.testing === seq) return true;
     } catch {
-      return false;
+      // Whether it was written is not known.
     }
+    // The suspect waits for its turn and holds it; a rewind begins anew.
+    this.breakRun();
+    return false;
   }
 
-  /** Changes our claim's record; fences the lane when it is not ours any more. Rejects when nothing is known. */
-  async #update(change: (record: ClaimRecord) => ClaimRecord): Promise<void> {
-    const { bucket } = this.#host;
-    for (let attempt = 0; attempt < 5; attempt++) {
-      const claim = this.#claim;
-      if (claim === undefined) return;
-      const record = change(claim.record);
-      const text = formatClaim(record);
-      const outcome = await bucket.write(this.#key, text, claim.revision);
-      if (outcome.type === "written") {
-        if (this.#claim === claim) this.#claim = { record, revision: outcome.revision };
-        return;
-      }
-      const entry = await bucket.read(this.#key);
-      // Another update of ours came in between; this one is made on top of it.
-      if (this.#claim !== claim) continue;
-      if (entry?.value === text) {
-        this.#claim = { record, revision: entry.revision };
-        return;
-      }
-      const found = entry?.value === undefined ? undefined : parseClaim(entry.value);
-      const mine = found !== undefined && found !== "newer" && found.nonce === claim.record.nonce;
-      if (entry === undefined || !mine || found.owner !== this.#host.memberId()) return this.fence(true);
-      this.#claim = { record: { ...found, epoch: claim.record.epoch }, revision: entry.revision };
-    }
-    throw new LanekeeperError("REQUEST_TIMEOUT", `the claim of lane ${this.lane} could not be written`);
+  /** O6: what comes next in a step would hit the consumer of a newer owner. */
+  #refuseLost(): void {
+    if (this.#claim.record !== undefined && !this.#lapsed() && !this.#ended) return;
+    throw new LanekeeperError("FENCED", `the claim of lane ${this.lane} was lost, or its lease is over`);
   }
 
   #failed(thrown: unknown): void {
+    // Without a claim the lane is another's to mend; that the bucket cannot be reached shows in the lease.
+    if (this.#claim.record === undefined) return;
     const error = LanekeeperError.is(thrown)
       ? thrown
       : new LanekeeperError("API_ERROR", `lane ${this.lane}: ${describeThrown(thrown)}`, { cause: thrown });
     this.#host.health.fault(this.#cause, error, 3_000);
-    if (this.#claim !== undefined) this.#broken = true;
+    this.#broken = true;
   }
 
   #waitToRetry(): Promise<void> {
@@ -470,16 +365,4 @@ export class OwnedLane {
     const { clock } = this.#host;
     return this.#host.lease().lapsed(clock.now(), clock.wall());
   }
-}
-
-function emptyClaim(incarnation: string): ClaimRecord {
-  return {
-    version: recordVersion,
-    incarnation,
-    nonce: "",
-    epoch: 0,
-    consumerEpoch: 0,
-    startSeq: 0,
-    deaths: [],
-  };
 }

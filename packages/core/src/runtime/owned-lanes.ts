@@ -105,6 +105,7 @@ export class OwnedLanes implements LaneSet {
       lease: (): Lease => this.#group.lease,
       incarnation: () => this.#group.record.incarnation,
       frozenMembers: () => this.#group.view.frozen(),
+      newestEpoch: (lane: number) => this.#takeover.newestEpoch(lane),
       seen: (entry: BucketEntry) => this.#group.seen(entry),
     };
     this.#lanes = Array.from({ length: layout.lanes }, (_, lane) => {
@@ -249,7 +250,7 @@ export class OwnedLanes implements LaneSet {
     const { claim, mine, giveBack } = view.plan(memberId, record.incarnation, now);
     // A claim of ours that we do not know of: its write timed out and came through all the same.
     const unknown = mine.map((lane) => ({ lane, deadOwner: undefined }));
-    let steps = this.#lanes.filter((lane) => lane.busy).length;
+    let steps = this.#lanes.filter((lane) => lane.takingUp).length;
     for (const { lane, deadOwner } of [...unknown, ...claim]) {
       const owned = this.#lanes[lane];
       if (owned === undefined || owned.held || owned.busy || steps >= stepsAtOnce) continue;
@@ -327,7 +328,7 @@ export class OwnedLanes implements LaneSet {
       const { consumer } = this.runners[lane.lane] ?? { consumer: "" };
       if (!lane.running || consumer === "") continue;
       try {
-        await this.#takeover.sweep(lane.lane, consumer);
+        await this.#takeover.sweep(lane.lane, consumer, () => lane.pulls(consumer));
       } catch {
         return;
       }

@@ -1,0 +1,25 @@
+import type { LaneRouter } from "@lanekeeper/partitioner";
+import type { Handler } from "../domain/event.js";
+import type { SlotQueue } from "../domain/slot-queue.js";
+import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
+import type { Answer } from "./answer.js";
+import type { Clock } from "./clock.js";
+import type { LaneFeed } from "./lane-feed-port.js";
+import type { Notify } from "./notifier.js";
+
+/** What a lane shares with the other lanes of its worker. */
+export interface LaneHost {
+  readonly router: LaneRouter;
+  readonly options: ResolvedWorkerOptions;
+  readonly handler: Handler<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly feed: LaneFeed;
+  readonly slots: SlotQueue;
+  readonly notify: Notify;
+  readonly random: () => number;
+  incarnation(): string;
+  /** Sends the answer with others, at the end of this turn of the event loop. */
+  sendSoon(answer: Answer): void;
+  /** Calls `run` when no other call of it is under way: what ends at once must not nest thousands deep. */
+  inTurn(run: () => void): void;
+}

@@ -1,0 +1,30 @@
+import type { Clock, Timer } from "./clock.js";
+
+/** One timer for any number of wishes: it fires at the earliest, and whoever is woken wishes again. */
+export class WakeTimer {
+  readonly #clock: Clock;
+  readonly #wake: (now: number) => void;
+  #set: { readonly at: number; readonly timer: Timer } | undefined;
+
+  constructor(clock: Clock, wake: (now: number) => void) {
+    this.#clock = clock;
+    this.#wake = wake;
+  }
+
+  /** `at`: monotonic milliseconds. */
+  set(at: number): void {
+    if (this.#set !== undefined && this.#set.at <= at) return;
+    this.#set?.timer.stop();
+    const timer = this.#clock.after(Math.max(at - this.#clock.now(), 0), () => {
+      this.#set = undefined;
+      // A timer may fire a fraction of a millisecond early; `at` is what was waited for.
+      this.#wake(Math.max(at, this.#clock.now()));
+    });
+    this.#set = { at, timer };
+  }
+
+  stop(): void {
+    this.#set?.timer.stop();
+    this.#set = undefined;
+  }
+}
