@@ -192,6 +192,6 @@ export class LaneJudge {
 }
 
 /** Ids are made so that they tell their process, after eight random digits. */
-export function processOf(id: string): string {
+function processOf(id: string): string {
   return id.slice(8).replace(/x\d+$/, "");
 }

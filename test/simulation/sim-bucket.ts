@@ -1,9 +1,5 @@
 import type { BucketEntry, WriteOutcome } from "../../packages/core/src/runtime/bucket-port.js";
 
-export interface BucketChange extends BucketEntry {
-  readonly at: number;
-}
-
 /** The bucket's leader: records changed by compare-and-set, one revision for every write. */
 export class SimBucket {
   readonly #records = new Map<string, BucketEntry>();

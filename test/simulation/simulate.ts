@@ -17,7 +17,7 @@ import { SimServer } from "./sim-server.js";
 import { type PortWrappers, startSimWorker } from "./sim-worker.js";
 import { Timeline } from "./timeline.js";
 
-export const group = "billing";
+const group = "billing";
 
 /** One fault of a run, whichever way it was found. */
 export interface RunFault {
