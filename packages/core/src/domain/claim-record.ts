@@ -38,6 +38,8 @@ export interface ClaimRecord {
   readonly deaths: readonly DeathRecord[];
   /** The one event that runs alone, while suspects are told apart. */
   readonly testing?: number;
+  /** Events whose owner died once while they ran alone; another death then names them. */
+  readonly tried?: readonly number[];
   /** An event found to kill its process: it is held and never started. */
   readonly poison?: readonly number[];
 }

@@ -4,7 +4,6 @@ export interface Codec {
   decode(bytes: Uint8Array, type: string): unknown;
 }
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The default: a Uint8Array goes as it is, anything else as JSON. Decoding parses JSON; an empty payload is undefined. */
@@ -15,7 +14,7 @@ export const jsonCodec: Codec = {
     const text = JSON.stringify(data);
     if (text === undefined)
       throw new TypeError(`data of "${type}" is a ${typeof data}, which JSON cannot hold`);
-    return encoder.encode(text);
+    return Buffer.from(text);
   },
   decode(bytes) {
     return bytes.length === 0 ? undefined : JSON.parse(decoder.decode(bytes));

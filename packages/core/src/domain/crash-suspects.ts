@@ -34,3 +34,13 @@ export function cleared(deaths: readonly DeathRecord[], seq: number): readonly D
     .map(({ member, suspects }) => ({ member, suspects: suspects.filter((one) => one !== seq) }))
     .filter(({ suspects }) => suspects.length > 0);
 }
+
+/** What a death under test says: one may be by chance, or another event's that is no suspect yet; a second one names it. */
+export function verdict(
+  tried: readonly number[],
+  testing: number | undefined,
+): { readonly convicted: readonly number[]; readonly tried: readonly number[] } {
+  if (testing === undefined) return { convicted: [], tried };
+  if (!tried.includes(testing)) return { convicted: [], tried: [...tried, testing].slice(-remembered) };
+  return { convicted: [testing], tried: tried.filter((seq) => seq !== testing) };
+}

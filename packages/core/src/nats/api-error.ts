@@ -5,6 +5,7 @@ import { LanekeeperError } from "../domain/lanekeeper-error.js";
 /** JetStream's own error codes (`err_code`), where Lanekeeper decides by them. */
 export const apiCode = {
   consumerNotFound: 10014,
+  tooManyConsumers: 10026,
   consumerExists: 10148,
   consumerNameInUse: 10013,
   workQueueNotUnique: 10100,
@@ -38,6 +39,11 @@ export function translateApiError(error: unknown, what: string): LanekeeperError
       `${what}: no JetStream server answered; it may be starting or electing a leader, or JetStream is not enabled for this account`,
       options,
     );
+  }
+  if (code === apiCode.tooManyConsumers) {
+    const limit =
+      "the stream has as many consumers as it may have; raise its max_consumers (a group takes one a lane)";
+    return new LanekeeperError("API_ERROR", `${what}: ${limit}`, options);
   }
   if (code !== undefined)
     return new LanekeeperError("API_ERROR", `${what}: ${text} (JetStream error ${code})`, options);

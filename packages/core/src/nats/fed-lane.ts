@@ -1,6 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { defaultPullRules, type PullAnswer, PullState } from "../domain/pull-state.js";
-import { newInbox } from "./inbox.js";
 
 export interface FedLaneObserver {
   /** A message with a reply subject, which is where its delivery is described. */
@@ -17,16 +16,24 @@ export class FedLane {
   readonly pullSubject: string;
   readonly #connection: NatsConnection;
   readonly #observer: FedLaneObserver;
+  readonly #newInbox: () => string;
   readonly #state = new PullState(defaultPullRules);
   #inbox = "";
   #subscription: Subscription | undefined;
   #draining = false;
 
-  constructor(consumer: string, pullSubject: string, connection: NatsConnection, observer: FedLaneObserver) {
+  constructor(
+    consumer: string,
+    pullSubject: string,
+    connection: NatsConnection,
+    observer: FedLaneObserver,
+    newInbox: () => string,
+  ) {
     this.consumer = consumer;
     this.pullSubject = pullSubject;
     this.#connection = connection;
     this.#observer = observer;
+    this.#newInbox = newInbox;
   }
 
   get draining(): boolean {
@@ -42,7 +49,7 @@ export class FedLane {
   start(now: number): void {
     if (this.#draining || this.#connection.isClosed()) return;
     this.unsubscribe();
-    this.#inbox = newInbox(this.#connection);
+    this.#inbox = this.#newInbox();
     this.#subscription = this.#connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null || error === undefined) this.#receive(message);

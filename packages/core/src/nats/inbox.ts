@@ -6,3 +6,10 @@ export function newInbox(connection: NatsConnection): string {
   const { options } = connection as NatsConnection & { options?: { inboxPrefix?: string } };
   return createInbox(options?.inboxPrefix);
 }
+
+/** Any number of inboxes for the price of one: a random part for all, and a number for each. */
+export function inboxes(connection: NatsConnection): () => string {
+  const prefix = newInbox(connection);
+  let last = 0;
+  return () => `${prefix}-${++last}`;
+}

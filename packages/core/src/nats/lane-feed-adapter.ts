@@ -8,6 +8,7 @@ import { translateApiError } from "./api-error.js";
 import { ConfirmedSends } from "./confirmed-sends.js";
 import { FedLane, type FedLaneObserver } from "./fed-lane.js";
 import { headerRecord } from "./header-record.js";
+import { inboxes } from "./inbox.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 import { msToNanos } from "./nanos.js";
 
@@ -40,6 +41,7 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   readonly #observer: LaneFeedObserver;
   readonly #lanes = new Map<string, FedLane>();
   readonly #confirms: ConfirmedSends;
+  readonly #newInbox: () => string;
   readonly #pullRequest: Uint8Array;
   readonly #stopObserving: () => void;
   #timer: Timer | undefined;
@@ -59,6 +61,7 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
     this.#stream = stream;
     this.#clock = clock;
     this.#observer = observer;
+    this.#newInbox = inboxes(connection);
     this.#confirms = new ConfirmedSends(connection, clock, api.timeoutMs);
     const { batch, expiresMs, heartbeatMs } = defaultPullRules;
     this.#pullRequest = encoder.encode(
@@ -75,7 +78,7 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   add(consumer: string): void {
     if (this.#closed || this.#lanes.has(consumer)) return;
     const pullSubject = `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.${consumer}`;
-    const lane = new FedLane(consumer, pullSubject, this.#connection, this);
+    const lane = new FedLane(consumer, pullSubject, this.#connection, this, this.#newInbox);
     this.#lanes.set(consumer, lane);
     lane.start(this.#clock.now());
   }

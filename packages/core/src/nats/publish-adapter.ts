@@ -94,7 +94,7 @@ class PublishAdapter implements PublishPort {
   }
 }
 
-const MAX_BATCH = 64;
+const MAX_BATCH = 512;
 
 function dispatch(listener: PublishListener, message: Msg, prefixLength: number): void {
   const token = Number.parseInt(message.subject.slice(prefixLength), 36);

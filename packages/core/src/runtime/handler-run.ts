@@ -106,7 +106,7 @@ export class HandlerRun {
     handler: Handler<E>,
     fence: Fence,
   ): RunOutcome | Promise<RunOutcome> {
-    const event = Object.freeze({ ...meta, data }) as unknown as LaneEvent<E>;
+    const event = { ...meta, data } as unknown as LaneEvent<E>;
     try {
       const result: unknown = handler(event, new RunContext(this, fence, options.group, options.name));
       if (!isThenable(result)) return this.#settle({ type: "handled" });

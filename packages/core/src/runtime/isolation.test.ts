@@ -56,9 +56,13 @@ describe("R26: an event that kills its process is told from its neighbours", () 
     expect(begun()).toEqual([5]);
     expect(other.marks).toEqual([]);
     one.isolation.afterEnd(5);
+    // First the mark is taken off, then the next one is written.
+    await one.answer();
+    expect(begun()).toEqual([5]);
     await one.answer();
     expect(begun()).toEqual([5, 6]);
     one.isolation.afterEnd(6);
+    await one.answer();
     await other.answer();
     expect(begun()).toEqual([5, 6, 9]);
   });

@@ -1,6 +1,7 @@
 import { type LaneEffect, LaneMachine } from "../domain/lane-machine.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Notification } from "../domain/notification.js";
+import { AckConfirmations } from "./ack-confirmations.js";
 import type { Answer } from "./answer.js";
 import { readDelivery, type TypedMeta } from "./delivered-event.js";
 import { HandlerRun, type RunOutcome } from "./handler-run.js";
@@ -29,7 +30,7 @@ export class LaneRunner {
   /** Runs that have not begun: before their turn to run alone, waiting for a slot, or taken away while waiting for it. */
   readonly #waiting = new Map<number, "gated" | "queued" | "taken">();
   readonly #keptBack: Answer[] = [];
-  readonly #acks = new Set<Promise<boolean>>();
+  readonly #acks = new AckConfirmations();
   readonly #endWaiters: (() => void)[] = [];
   #consumer: string;
   /**
@@ -37,7 +38,6 @@ export class LaneRunner {
    * the next event. Finishing: acks are confirmed.
    */
   #phase: "running" | "held-back" | "draining" | "finishing" = "running";
-  #unconfirmed = false;
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
   readonly #wake: WakeTimer;
@@ -172,7 +172,7 @@ export class LaneRunner {
   /** The feed is about to end this lane's pulls: until `finishDrain` nothing is answered. */
   beginDrain(): void {
     this.#phase = "draining";
-    this.#unconfirmed = false;
+    this.#acks.begin();
   }
 
   /** Sends the answers kept back, then gives back what has not begun. What runs is finished, its ack confirmed. */
@@ -190,9 +190,8 @@ export class LaneRunner {
   }
 
   /** Resolves when every ack since `finishDrain` has its answer: true when the server has confirmed them all. */
-  async acksConfirmed(): Promise<boolean> {
-    await Promise.all(this.#acks);
-    return !this.#unconfirmed;
+  acksConfirmed(): Promise<boolean> {
+    return this.#acks.all();
   }
 
   abortRuns(code: "CLOSING" | "FENCED", message: string): void {
@@ -285,7 +284,10 @@ export class LaneRunner {
     };
     const { options, handler } = this.#host;
     this.#host.inTurn(() => {
-      const outcome = handlerRun.execute(event, options, handler, fence, isOurs);
+      // O6: its turn may have come later.
+      const outcome: ReturnType<HandlerRun["execute"]> = isOurs()
+        ? handlerRun.execute(event, options, handler, fence, isOurs)
+        : { type: "unstarted" };
       if (outcome instanceof Promise) void outcome.then((later) => this.#finish(seq, run, later));
       else this.#finish(seq, run, outcome);
     });
@@ -378,16 +380,8 @@ export class LaneRunner {
 
   #ack(delivery: Delivery): void {
     const { feed } = this.#host;
-    if (this.#phase !== "finishing") {
-      feed.ack(delivery);
-      return;
-    }
-    const confirmation = feed.ackConfirmed(delivery).then((confirmed) => {
-      if (!confirmed) this.#unconfirmed = true;
-      this.#acks.delete(confirmation);
-      return confirmed;
-    });
-    this.#acks.add(confirmation);
+    if (this.#phase === "finishing") this.#acks.add(feed.ackConfirmed(delivery));
+    else feed.ack(delivery);
   }
 
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {

@@ -1,5 +1,5 @@
 import { type ClaimRecord, without } from "../domain/claim-record.js";
-import { cleared, recordDeath, suspectsOf } from "../domain/crash-suspects.js";
+import { cleared, recordDeath, suspectsOf, verdict } from "../domain/crash-suspects.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { describeThrown } from "../domain/thrown.js";
 import type { BucketEntry } from "./bucket-port.js";
@@ -229,10 +229,8 @@ export class OwnedLane {
     const deaths =
       before.diedUnder === undefined ? before.deaths : recordDeath(before, before.diedUnder, base.inFlight);
     const frozen = host.frozenMembers();
-    const convicted =
-      before.diedUnder !== undefined && before.testing !== undefined && !frozen.has(before.diedUnder)
-        ? [before.testing]
-        : [];
+    const crashed = before.diedUnder !== undefined && !frozen.has(before.diedUnder);
+    const { convicted, tried } = verdict(before.tried ?? [], crashed ? before.testing : undefined);
     const poison = [...new Set([...(before.poison ?? []), ...convicted])];
     const rest = without(before, "diedUnder", "testing", "cleanAt");
     const judged = convicted.reduce((left, seq) => cleared(left, seq), deaths);
@@ -240,6 +238,7 @@ export class OwnedLane {
       ...rest,
       ...base.consumer,
       deaths: judged,
+      tried,
       ...(poison.length > 0 ? { poison } : {}),
     };
     await host.takeover.prepare(this.lane, next, base, async () => {
@@ -328,7 +327,8 @@ export class OwnedLane {
       await this.#claim.update(({ testing, ...rest }) => {
         const deaths =
           seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
-        return seq === undefined ? { ...rest, deaths } : { ...rest, deaths, testing: seq };
+        if (seq !== undefined) return { ...rest, deaths, testing: seq };
+        return { ...rest, deaths, tried: (rest.tried ?? []).filter((one) => one !== testing) };
       });
       if (this.#claim.record?.testing === seq) return true;
     } catch {

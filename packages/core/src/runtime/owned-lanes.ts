@@ -47,6 +47,7 @@ export class OwnedLanes implements LaneSet {
   readonly #lanes: readonly OwnedLane[];
   readonly #takeover: LaneTakeover;
   readonly #givingBack = new Set<number>();
+  readonly #byConsumer = new Map<string, LaneRunner>();
   readonly #loss: LossWatch;
   #created: string;
   #planTimer: Timer | undefined;
@@ -142,8 +143,14 @@ export class OwnedLanes implements LaneSet {
   }
 
   runnerOf(consumer: string): LaneRunner | undefined {
+    // Asked for every event; a name that is not known yet is that of a lane's newest consumer.
+    const known = this.#byConsumer.get(consumer);
+    if (known !== undefined) return known;
     const lane = /-g\d+-(\d+)(?:-e\d+)?$/.exec(consumer)?.[1];
-    return lane === undefined ? undefined : this.runners[Number(lane)];
+    const runner = lane === undefined ? undefined : this.runners[Number(lane)];
+    if (this.#byConsumer.size > 2 * this.runners.length) this.#byConsumer.clear();
+    if (runner !== undefined) this.#byConsumer.set(consumer, runner);
+    return runner;
   }
 
   lanes(): number[] {

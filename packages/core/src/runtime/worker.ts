@@ -32,6 +32,8 @@ export interface WorkerParts {
 
 /** Answers sent together at most: more would only keep their events in memory for longer. */
 const mostAnswers = 256;
+/** Milliseconds for which handlers may start one after the other before the event loop goes round. */
+const turnsMs = 5;
 const defaultGraceMs = 25_000;
 /** How long a stream may be missing before its workers end. */
 const streamMissingMs = 60_000;
@@ -61,6 +63,7 @@ export class Worker implements LaneWorker, WorkerHost {
   #answers: Answer[] = [];
   readonly #turns: (() => void)[] = [];
   #inTurn = false;
+  #turnsPutOff = false;
   #settleClosed: (reason: CloseReason) => void = () => {};
   #tickTimer: Timer | undefined;
   #missingSince: number | undefined;
@@ -168,17 +171,34 @@ export class Worker implements LaneWorker, WorkerHost {
 
   inTurn(run: () => void): void {
     this.#turns.push(run);
-    if (this.#inTurn) return;
-    this.#inTurn = true;
-    try {
-      for (let next = this.#turns.shift(); next !== undefined; next = this.#turns.shift()) next();
-    } finally {
-      this.#inTurn = false;
-    }
+    if (!this.#inTurn && !this.#turnsPutOff) this.#takeTurns();
   }
 
   fail(error: LanekeeperError): void {
     this.#fail({ type: "failed", error });
+  }
+
+  /**
+   * Handlers that end at once start the next ones; beats, in-progress signals and reads must not wait for all of them. So
+   * the event loop goes round after a few milliseconds.
+   */
+  #takeTurns(): void {
+    this.#turnsPutOff = false;
+    this.#inTurn = true;
+    const until = this.clock.now() + turnsMs;
+    let next = 0;
+    try {
+      while (next < this.#turns.length) {
+        this.#turns[next++]?.();
+        if (this.clock.now() >= until) break;
+      }
+    } finally {
+      this.#turns.splice(0, next);
+      this.#inTurn = false;
+    }
+    if (this.#turns.length === 0) return;
+    this.#turnsPutOff = true;
+    this.#soon(() => this.#takeTurns());
   }
 
   /** One write for all: a write costs more than everything else about a short event. */
