@@ -30,7 +30,8 @@ test.each([1, 16])(
     const free = good.filter(({ lane }) => maxAckPending > 1 || lane !== poison.lane);
     for (const { seq } of free) await scene.seen(`seq ${seq} to be handled`, isHandled(seq), 60_000);
     const deaths = handlerRuns(scene.history.read()).filter(({ seq }) => seq === poison.seq);
-    expect(deaths.length).toBeLessThanOrEqual(4);
+    // Three deaths among others make it a suspect; alone it is given a second chance.
+    expect(deaths.length).toBeLessThanOrEqual(5);
     const groupNow = await scene.lanes.group("audit").status();
     expect(groupNow.blockedKeys).toEqual(["poison"]);
     await supervisor.stop();
