@@ -386,13 +386,8 @@ export class LaneRunner {
 
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {
     const held = this.#held.get(seq);
-    const key = held?.meta.key;
-    this.#tell({
-      ...notification,
-      seq,
-      ...(key ? { key } : {}),
-      ...(held?.error ? { error: held.error } : {}),
-    });
+    const about = held?.meta.key ? { key: held.meta.key } : {};
+    this.#tell({ ...notification, seq, ...about, ...(held?.error ? { error: held.error } : {}) });
   }
 
   #tell(notification: Omit<Notification, "at">): void {
