@@ -176,7 +176,7 @@ test(
     const lost = proxy.intercept({
       direction: "to-client",
       match: ({ op, subject, reply }) =>
-        op === "HMSG" && (/^_INBOX\.\w+\.\d+$/.test(subject) || reply.startsWith("$JS.ACK.")),
+        op === "HMSG" && (/^_INBOX\.[\w-]+\.\d+$/.test(subject) || reply.startsWith("$JS.ACK.")),
       action: "drop",
     });
     const told = await run.told("unhealthy", undefined, 10_000);
