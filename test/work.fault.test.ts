@@ -100,7 +100,8 @@ test(
     await using server = await startTestServer();
     await using scene = await openScene(server);
     await using proxy = await startNatsProxy(server.url);
-    const run = await scene.worker(undefined, { servers: proxy.url });
+    // Short, because a delivery into the dying connection waits it out.
+    const run = await scene.worker(undefined, { servers: proxy.url, ackWaitMs: 3_000 });
     await scene.publish("K");
     await scene.ended(1);
     proxy.cut();

@@ -6,7 +6,7 @@ import { simulate } from "./simulate.js";
 /** As given by `npm run simulate`; without, the seeds of the test command: as many as fit into the budget. */
 const given = process.env["SIMULATE_SEEDS"];
 const first = Number(process.env["SIMULATE_SEED"] ?? 1);
-const budgetMs = given === undefined ? 60_000 : Number.POSITIVE_INFINITY;
+const budgetMs = given === undefined ? 45_000 : Number.POSITIVE_INFINITY;
 const count = given === undefined ? 10_000 : Number(given);
 /** What a slow machine has to manage, so that a run that does nothing is not a success. */
 const atLeast = Math.min(count, 100);
