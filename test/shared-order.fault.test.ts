@@ -56,8 +56,8 @@ test(
       expect(await survivor.stop()).toEqual({ code: 0, signal: null });
     }
     expectNoFaults((await scene.check()).faults);
-    // Twice what is promised on a quiet machine: here only a lane that stays stuck may fail.
-    for (const ms of takeovers) expect(ms).toBeLessThan((ackWaitMs + 2_000) * 2);
+    // On a quiet machine ackWait and two seconds; here only a lane that stays stuck may fail.
+    for (const ms of takeovers) expect(ms).toBeLessThan(ackWaitMs + 20_000);
   },
 );
 

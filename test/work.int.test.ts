@@ -163,7 +163,8 @@ test("R22: 1,200 no-op events on one lane, more than two pulls' worth, without a
   );
   await scene.ended(1_200);
   const gaps = scene.runs.slice(1).map((run, index) => run.startedAt - (scene.runs[index]?.startedAt ?? 0));
-  expect(Math.max(...gaps)).toBeLessThan(1_000);
+  // A second is what a quiet machine keeps; a pull that waits for its expiry would take 30.
+  expect(Math.max(...gaps)).toBeLessThan(10_000);
   await scene.expectNoFaults();
 });
 
