@@ -82,7 +82,10 @@ export async function openLanes<E extends object = Record<string, unknown>>(
   const replicas = context.opened.replicas;
   const buckets = {
     open: once(() => bucketAdapter(connection, api, { bucket, create: create !== undefined, replicas })),
-    find: once(() => bucketAdapter(connection, api, { bucket, create: false, replicas })),
+    // Whoever asks about a group has no lease to keep.
+    find: once(() =>
+      bucketAdapter(connection, api, { bucket, create: false, replicas, requestMs: api.timeoutMs }),
+    ),
   };
   return new OpenLanes<E>(connection, api, context, buckets, () => port.stop());
 }

@@ -6,8 +6,7 @@ import type { BucketEntry, BucketPort, BucketWatch, WriteOutcome } from "../runt
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 
-/** Milliseconds a request may take: several have to fit into a lease, and one without an answer is made again. */
-const requestMs = 1_500;
+const defaultRequestMs = 1_500;
 /** Refusals that prove nothing: on a replicated bucket another write of the same record is under way. */
 const wrongLastSequence = 10_071;
 
@@ -16,6 +15,11 @@ export interface BucketOptions {
   /** Makes the bucket when it is missing, with as many replicas as the stream; otherwise that is BUCKET_NOT_FOUND. */
   readonly create: boolean;
   readonly replicas: number;
+  /**
+   * Milliseconds a request may take; default 1,500: several have to fit into a lease, and one without an answer is made
+   * again.
+   */
+  readonly requestMs?: number;
 }
 
 export async function bucketAdapter(
@@ -24,7 +28,7 @@ export async function bucketAdapter(
   options: BucketOptions,
 ): Promise<BucketPort> {
   const { bucket, create, replicas } = options;
-  const timeout = Math.min(api.timeoutMs, requestMs);
+  const timeout = Math.min(api.timeoutMs, options.requestMs ?? defaultRequestMs);
   const js = jetstream(connection, { apiPrefix: api.prefix, timeout });
   const manager = await jetstreamManager(connection, { apiPrefix: api.prefix, timeout, checkAPI: false });
   const stream = `KV_${bucket}`;
