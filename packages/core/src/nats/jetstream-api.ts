@@ -7,15 +7,25 @@ export interface JetStreamApi {
   /** Milliseconds a request may take; default 5,000. */
   readonly timeoutMs: number;
   readonly manager: JetStreamManager;
+  /** For making and changing streams: nats-server 2.10 takes seconds over one with thousands of subjects. */
+  readonly patientManager: JetStreamManager;
 }
+
+const patienceMs = 30_000;
 
 export async function jetStreamApi(
   connection: NatsConnection,
   options: JetStreamOptions = {},
 ): Promise<JetStreamApi> {
+  const timeoutMs = options.timeout ?? 5_000;
   const manager = await jetstreamManager(connection, { ...options, checkAPI: false });
+  const patientManager = await jetstreamManager(connection, {
+    ...options,
+    timeout: Math.max(timeoutMs, patienceMs),
+    checkAPI: false,
+  });
   const prefix = options.domain
     ? `$JS.${options.domain}.API`
     : (options.apiPrefix ?? "$JS.API").replace(/\.$/, "");
-  return { prefix, timeoutMs: options.timeout ?? 5_000, manager };
+  return { prefix, timeoutMs, manager, patientManager };
 }

@@ -74,7 +74,7 @@ async function createStream(api: JetStreamApi, stream: string, wish: StreamWish)
     ...(wish.layout.mapping === "stream" ? { subject_transform: wanted.transform } : {}),
   } as StreamConfig & { name: string };
   try {
-    return await api.manager.streams.add(config);
+    return await api.patientManager.streams.add(config);
   } catch (error) {
     // Another process was faster; what it made wins.
     const existing = apiCodeOf(error) === apiCode.streamNameInUse ? await readStream(api, stream) : undefined;
@@ -113,7 +113,7 @@ async function addLayout(
   const wanted = layoutConfig(layout);
   const subjects = [...new Set([...(info.config.subjects ?? []), ...wanted.subjects])];
   try {
-    return await api.manager.streams.update(stream, {
+    return await api.patientManager.streams.update(stream, {
       subjects,
       metadata: { ...info.config.metadata, ...wanted.metadata },
       ...(layout.mapping === "stream" && wanted.transform ? { subject_transform: wanted.transform } : {}),
