@@ -178,9 +178,13 @@ export class GroupConsumers {
 
   /** A consumer that was made just now on a replicated stream has no leader yet, and nobody answers for it. */
   async #readPatiently(group: string, lane: number): Promise<LaneConsumerState | undefined> {
+    return this.#patiently(() => this.readLane(group, lane));
+  }
+
+  async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.readLane(group, lane);
+        return await ask();
       } catch (error) {
         const leaderless = LanekeeperError.is(error) && leaderlessCodes.has(error.code);
         if (!leaderless || attempt === readAttempts) throw error;
@@ -205,7 +209,7 @@ export class GroupConsumers {
     snapshot: StreamSnapshot,
     fromSeq: number,
   ): Promise<void> {
-    await this.#consumers.create({
+    const spec = {
       name: this.name(wish.group, lane),
       group: wish.group,
       assignment: wish.assignment,
@@ -218,7 +222,9 @@ export class GroupConsumers {
       incarnation: agreed.incarnation,
       ackWaitMs: wish.ackWaitMs,
       maxAckPending: 1,
-    });
+    };
+    // One whose answer did not come may have been made: making it again is then no other consumer.
+    await this.#patiently(() => this.#consumers.create(spec));
   }
 
   /**
