@@ -19,7 +19,7 @@ async function scene({ clustered = false } = {}) {
   const stream = memoryStream();
   const consumers = new GroupConsumers(layout, port, stream, countedIds());
   const group = await consumers.ensure(wish, streamSnapshot());
-  const connection = { serverId: "first", clustered };
+  const connection = { serverId: "first", clustered, observe: () => () => {} };
   const context = {
     connection,
     streamPort: stream,

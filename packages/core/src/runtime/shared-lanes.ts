@@ -29,6 +29,9 @@ export class SharedLanes implements LaneSet {
   readonly #repair: LaneRepair;
   readonly #byConsumer: ReadonlyMap<string, LaneRunner>;
   #serverId: string;
+  readonly #stopObserving: () => void;
+  /** Handlers that ran when the connection was lost. */
+  #cutOff: { lane: number; key: string; seq: number; ended: () => boolean }[] = [];
   #verifying = false;
   #verifyAgain = false;
   /** The server process is the one that the newest answers were sent to. */
@@ -56,6 +59,9 @@ export class SharedLanes implements LaneSet {
       fail: (error) => host.fail(error),
     });
     for (const { consumer } of this.runners) host.feed.add(consumer);
+    this.#stopObserving = context.connection.observe(({ type }) => {
+      if (type === "disconnected") this.#noteRunning();
+    });
     // Now that this worker pulls, nobody lowers ackWait any more; what was lowered before is seen.
     void this.#verify(true);
   }
@@ -83,9 +89,26 @@ export class SharedLanes implements LaneSet {
     if (!sameServer && !clustered) {
       // Consumer state younger than a tenth of a second is lost with a server that crashed.
       const text = "the server was started again and may have given the event to another worker";
-      for (const runner of this.runners) runner.tellOverlap(new LanekeeperError("FENCED", text));
+      const error = new LanekeeperError("FENCED", text);
+      for (const runner of this.runners) runner.tellOverlap(error);
+      for (const { lane, key, seq, ended } of this.#cutOff) {
+        if (ended()) this.#host.notify({ type: "overlap-possible", lane, key, seq, error });
+      }
     }
+    this.#cutOff = [];
     void this.#verify(sameServer);
+  }
+
+  /** A handler that ends while the server is away may have run beside another's, too. */
+  #noteRunning(): void {
+    this.#cutOff = this.runners.flatMap((runner) =>
+      [...runner.runs()].map((run) => ({
+        lane: runner.lane,
+        key: run.key,
+        seq: run.seq,
+        ended: () => ![...runner.runs()].includes(run),
+      })),
+    );
   }
 
   streamSeen(snapshot: StreamSnapshot): void {
@@ -135,6 +158,7 @@ export class SharedLanes implements LaneSet {
 
   async end(): Promise<void> {
     this.#ended = true;
+    this.#stopObserving();
     this.#repair.stop();
   }
 }
