@@ -33,6 +33,29 @@ export class PlantedHistory {
     });
   }
 
+  /** A start that was given a fence token, as owned lanes give one. */
+  fencedStart(
+    process: string,
+    key: string,
+    seq: number,
+    atMs: number,
+    fence: { readonly token: number; readonly incarnation?: string; readonly group?: string },
+  ): this {
+    const { token, incarnation = "first", group = "g" } = fence;
+    this.#runs += 1;
+    const data = { fence: token, incarnation };
+    return this.add(process, atMs, {
+      kind: "handler-start",
+      run: this.#runs,
+      group,
+      key,
+      seq,
+      lane: 0,
+      attempt: 1,
+      data,
+    });
+  }
+
   run(
     process: string,
     key: string,

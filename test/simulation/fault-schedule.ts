@@ -1,5 +1,6 @@
 import type { Random } from "./random.js";
-import type { SimMember, Simulation } from "./simulate.js";
+import type { SimMember } from "./sim-member.js";
+import type { Simulation } from "./simulation.js";
 
 /** What can happen to a deployment. Each picks its victim when its time has come. */
 type Trouble = (simulation: Simulation, random: Random, member: SimMember) => void;

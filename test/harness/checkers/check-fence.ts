@@ -28,7 +28,7 @@ function fallsOfKey(runs: readonly HandlerRun[]): Fault[] {
 }
 
 function fenceOf({ data }: HandlerRun): { token: number; incarnation: string } {
-  const { fence, incarnation } = data as { fence?: unknown; incarnation?: unknown };
+  const { fence, incarnation } = (data ?? {}) as { fence?: unknown; incarnation?: unknown };
   if (typeof fence !== "number") throw new Error("the history has a handler start without its fence token");
   return { token: fence, incarnation: String(incarnation) };
 }
