@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { SeededRandom } from "./chaos/seeded-random.js";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { isKind, startOwnedScene } from "./harness/owned-scene.js";
+import { SeededRandom } from "./harness/seeded-random.js";
 
 test.each(["limits", "workqueue"] as const)(
   "O1–O4: claimants killed with -9 at any moment of their start leave nothing that the next one cannot go on from (%s)",

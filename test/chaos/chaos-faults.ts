@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { awaitCondition } from "../harness/await-condition.js";
 import { type LaneScene, SCENE_STREAM } from "../harness/lane-scene.js";
-import type { SeededRandom } from "./seeded-random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { WorkerSlot } from "./worker-slot.js";
 
 export interface ChaosStage {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault } from "../harness/checkers/fault.js";
 import { OwnedResources } from "../harness/owned-resources.js";
 import { startOwnedScene } from "../harness/owned-scene.js";
+import { SeededRandom } from "../harness/seeded-random.js";
 import { beginFault, type ChaosStage } from "./chaos-faults.js";
-import { SeededRandom } from "./seeded-random.js";
 import { describeStandstill } from "./standstill.js";
 import { WorkerSlot } from "./worker-slot.js";
 

@@ -1,4 +1,4 @@
-import type { SeededRandom } from "./seeded-random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 
 /** Draws from 0 to `count` − 1 with Zipf popularity: number k is drawn in proportion to 1 / (k + 1). */
 export class Zipf {

@@ -1,7 +1,7 @@
 import type { JetStreamApi } from "../../packages/core/src/nats/jetstream-api.js";
 import { laneFeedAdapter } from "../../packages/core/src/nats/lane-feed-adapter.js";
 import { pause } from "../../packages/core/src/runtime/clock.js";
-import { Random } from "../simulation/random.js";
+import { SeededRandom } from "../harness/seeded-random.js";
 import { SimConnection } from "../simulation/sim-connection.js";
 import { SimLink } from "../simulation/sim-link.js";
 import { simPorts } from "../simulation/sim-ports.js";
@@ -13,7 +13,7 @@ import { contractLayout, type OpenContractWorld } from "./contract-world.js";
 /** The simulated server in good weather. */
 export const openSimulatedWorld: OpenContractWorld = async (retention) => {
   const timeline = new Timeline();
-  const random = new Random(1);
+  const random = new SeededRandom(1);
   const process = new SimProcess("contract", timeline);
   const network = { fastest: 0.1, slowest: 1, pauseChance: 0, longestPause: 0 };
   const link = new SimLink(process, timeline, random, network);

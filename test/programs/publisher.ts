@@ -2,9 +2,9 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, LanekeeperError } from "@lanekeeper/core";
-import { SeededRandom } from "../chaos/seeded-random.js";
 import { Zipf } from "../chaos/zipf.js";
 import { CALL_HEADER, type EventSource, type PublisherProgramOptions } from "../harness/program-options.js";
+import { SeededRandom } from "../harness/seeded-random.js";
 import { announceReady, describeError, programOptions, startProgram } from "./program.js";
 
 /** With these the event is definitely not stored; with any other it may be. */

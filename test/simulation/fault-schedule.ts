@@ -1,9 +1,9 @@
-import type { Random } from "./random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { SimMember } from "./sim-member.js";
 import type { Simulation } from "./simulation.js";
 
 /** What can happen to a deployment. Each picks its victim when its time has come. */
-type Trouble = (simulation: Simulation, random: Random, member: SimMember) => void;
+type Trouble = (simulation: Simulation, random: SeededRandom, member: SimMember) => void;
 
 const troubles: Readonly<Record<string, Trouble>> = {
   kill: (simulation, _random, member) => simulation.kill(member),
@@ -56,7 +56,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
 const names = Object.keys(troubles);
 
 /** Plans the seed's troubles, and their end: after it nobody is frozen. */
-export function planFaults(simulation: Simulation, random: Random): void {
+export function planFaults(simulation: Simulation, random: SeededRandom): void {
   const { timeline, scenario } = simulation;
   for (let i = 0; i < scenario.faults; i++) {
     const trouble = troubles[random.pick(names)];

@@ -1,5 +1,5 @@
 import type { StreamSnapshot } from "../../packages/core/src/runtime/stream-port.js";
-import { Random } from "./random.js";
+import { SeededRandom } from "../harness/seeded-random.js";
 import type { NetworkRules } from "./sim-link.js";
 import type { PortRules } from "./sim-ports.js";
 import type { ServerRules } from "./sim-server.js";
@@ -43,7 +43,7 @@ export interface Scenario {
 
 /** A small world with its troubles, out of one number. */
 export function scenarioOf(seed: number): Scenario {
-  const random = new Random(seed);
+  const random = new SeededRandom(seed);
   const assignment = random.chance(0.15) ? "shared" : "owned";
   const replicas = random.chance(0.5) ? 3 : 1;
   const wish = random.next();

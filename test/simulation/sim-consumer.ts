@@ -2,7 +2,7 @@ import type {
   LaneConsumerSpec,
   LaneConsumerState,
 } from "../../packages/core/src/runtime/lane-consumer-port.js";
-import type { Random } from "./random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { SimEvent, SimStream } from "./sim-stream.js";
 import type { Timeline } from "./timeline.js";
 
@@ -31,7 +31,7 @@ export interface ConsumerRules {
 
 export interface ConsumerHost {
   readonly timeline: Timeline;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly stream: SimStream;
   readonly rules: ConsumerRules;
   /** The consumer needs this event no more. */

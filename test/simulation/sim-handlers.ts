@@ -1,6 +1,6 @@
 import type { LaneEvent } from "../../packages/core/src/domain/event.js";
+import { SeededRandom } from "../harness/seeded-random.js";
 import type { LaneJudge } from "./lane-judge.js";
-import { Random } from "./random.js";
 import type { HandlerPlan, Scenario } from "./scenario.js";
 import type { SimHistory } from "./sim-history.js";
 import type { SimProcess } from "./sim-process.js";
@@ -109,7 +109,7 @@ export class SimHandlers {
     const known = this.#plans.get(seq);
     if (known !== undefined) return known;
     const { slowHandlers, failingHandlers, stubbornHandlers, seed } = this.#scenario;
-    const random = new Random(seed * 8_191 + seq);
+    const random = new SeededRandom(seed * 8_191 + seq);
     const slow = random.chance(slowHandlers);
     const plan: HandlerPlan = {
       ms: slow ? random.between(200, 3_000) : random.between(1, 40),

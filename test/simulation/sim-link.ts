@@ -1,4 +1,4 @@
-import type { Random } from "./random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { SimProcess } from "./sim-process.js";
 import type { Timeline } from "./timeline.js";
 
@@ -21,7 +21,7 @@ export type Reply = (run: () => void) => void;
 export class SimLink {
   readonly process: SimProcess;
   readonly #timeline: Timeline;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #rules: NetworkRules;
   #connected = true;
   /** Rises with every break: what was sent over an earlier connection never arrives. */
@@ -36,7 +36,7 @@ export class SimLink {
   #resume: () => void = () => {};
   readonly #serverSide: (() => void)[] = [];
 
-  constructor(process: SimProcess, timeline: Timeline, random: Random, rules: NetworkRules) {
+  constructor(process: SimProcess, timeline: Timeline, random: SeededRandom, rules: NetworkRules) {
     this.process = process;
     this.#timeline = timeline;
     this.#random = random;

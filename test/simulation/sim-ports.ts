@@ -11,7 +11,7 @@ import type {
 import type { LaneConsumerPort } from "../../packages/core/src/runtime/lane-consumer-port.js";
 import type { RosterPort } from "../../packages/core/src/runtime/roster-port.js";
 import type { StreamPort } from "../../packages/core/src/runtime/stream-port.js";
-import type { Random } from "./random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { SimLink } from "./sim-link.js";
 import type { SimServer } from "./sim-server.js";
 import type { Timeline } from "./timeline.js";
@@ -35,7 +35,7 @@ export function simPorts(
   link: SimLink,
   server: SimServer,
   timeline: Timeline,
-  random: Random,
+  random: SeededRandom,
   rules: PortRules,
 ): SimPorts {
   /** `unavailable` is asked at the server: then there is no leader, and usually no answer. */
@@ -121,7 +121,7 @@ function bucketPort(
   link: SimLink,
   server: SimServer,
   timeline: Timeline,
-  random: Random,
+  random: SeededRandom,
   rules: PortRules,
   ask: Ask,
 ): BucketPort {
@@ -172,7 +172,7 @@ function watch(
   link: SimLink,
   server: SimServer,
   timeline: Timeline,
-  random: Random,
+  random: SeededRandom,
   rules: PortRules,
   prefix: string,
   changed: (entry: BucketEntry) => void,

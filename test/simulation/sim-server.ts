@@ -5,7 +5,7 @@ import type {
   LaneConsumerState,
   ListedConsumer,
 } from "../../packages/core/src/runtime/lane-consumer-port.js";
-import type { Random } from "./random.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import { SimBucket } from "./sim-bucket.js";
 import type { AnswerMessage } from "./sim-connection.js";
 import { type ConsumerHost, type ConsumerRules, SimConsumer } from "./sim-consumer.js";
@@ -44,7 +44,7 @@ const nanosPerMs = 1_000_000;
 /** The simulated nats-server: one stream, its consumers, one bucket. */
 export class SimServer implements ConsumerHost {
   readonly timeline: Timeline;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly rules: ServerRules;
   readonly stream: SimStream;
   readonly bucket = new SimBucket();
@@ -55,7 +55,7 @@ export class SimServer implements ConsumerHost {
   #downUntil = 0;
   #bucketElection = 0;
 
-  constructor(timeline: Timeline, random: Random, stream: SimStreamOptions, rules: ServerRules) {
+  constructor(timeline: Timeline, random: SeededRandom, stream: SimStreamOptions, rules: ServerRules) {
     this.timeline = timeline;
     this.random = random;
     this.rules = rules;

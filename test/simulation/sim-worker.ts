@@ -14,8 +14,8 @@ import type { LanesContext } from "../../packages/core/src/runtime/lanes-context
 import { OwnedGroupLanes } from "../../packages/core/src/runtime/owned-group-lanes.js";
 import { startWorker } from "../../packages/core/src/runtime/start-worker.js";
 import { StreamWatch } from "../../packages/core/src/runtime/stream-watch.js";
+import type { SeededRandom } from "../harness/seeded-random.js";
 import type { LaneJudge } from "./lane-judge.js";
-import type { Random } from "./random.js";
 import { SimConnection } from "./sim-connection.js";
 import type { SimLink } from "./sim-link.js";
 import { type PortRules, simPorts } from "./sim-ports.js";
@@ -31,7 +31,7 @@ export interface PortWrappers {
 export interface SimWorkerParts {
   readonly link: SimLink;
   readonly server: SimServer;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly rules: PortRules;
   readonly judge: LaneJudge;
   readonly wrappers: PortWrappers;

@@ -1,7 +1,7 @@
+import { SeededRandom } from "../harness/seeded-random.js";
 import { planFaults } from "./fault-schedule.js";
 import { LaneJudge } from "./lane-judge.js";
 import type { PlantedFault } from "./planted-faults.js";
-import { Random } from "./random.js";
 import type { Scenario } from "./scenario.js";
 import { SimHandlers } from "./sim-handlers.js";
 import { SimHistory } from "./sim-history.js";
@@ -23,7 +23,7 @@ const restartMs = 300;
 export class Simulation {
   readonly scenario: Scenario;
   readonly timeline = new Timeline();
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly server: SimServer;
   readonly history: SimHistory;
   readonly judge: LaneJudge;
@@ -43,7 +43,7 @@ export class Simulation {
     const scenario = { ...given, network: { ...network }, server: { ...server }, ports: { ...ports } };
     this.scenario = scenario;
     this.#wrappers = planted?.wrappers ?? {};
-    this.random = new Random(scenario.seed ^ 0x51ed);
+    this.random = new SeededRandom(scenario.seed ^ 0x51ed);
     const { lanes, retention, replicas, leaseMs, assignment } = scenario;
     const layout = {
       subject: "orders",

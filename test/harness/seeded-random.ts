@@ -1,5 +1,5 @@
 /** Seeded random numbers: the same seed gives the same ones, on any machine. Mulberry32, good enough to choose faults by. */
-export class Random {
+export class SeededRandom {
   #state: number;
 
   constructor(seed: number) {
@@ -42,7 +42,7 @@ export class Random {
   }
 
   /** Another, independent source: what is drawn from it does not shift what is drawn here. */
-  fork(): Random {
-    return new Random(this.int(1, 0x7fffffff));
+  fork(): SeededRandom {
+    return new SeededRandom(this.int(1, 0x7fffffff));
   }
 }
