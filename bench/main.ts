@@ -10,6 +10,7 @@ interface CliOptions {
   json?: true;
   markdown?: true;
   list?: true;
+  only?: string;
   rounds: number;
   seed: number;
   shrink: number;
@@ -26,9 +27,10 @@ const program = new Command("bench")
   )
   .option("--quick", "smaller sizes and fewer cases, each benchmark under 40 s")
   .option("--rounds <number>", "rounds of each subject, 3 or more", atLeast(3), 3)
+  .option("--only <text>", "only the cases whose name in the table holds this text")
   .option("--seed <number>", "of keys and durations", atLeast(1), 1)
   .option("--json", "the last line of the output is one object with all rows; everything else goes to stderr")
-  .option("--markdown", "also writes the results into bench/README.md")
+  .addOption(new Option("--markdown", "also writes the results into bench/README.md").conflicts("only"))
   .option("--list", "names the benchmarks and what they measure")
   .addOption(
     new Option("--shrink <number>", "divides sizes and times, to try out the benchmarks themselves")
@@ -47,6 +49,7 @@ const program = new Command("bench")
       markdown: options.markdown ?? false,
       rounds: options.rounds,
       seed: options.seed,
+      only: options.only,
       shrink: options.shrink,
       command: ["npm run bench --", ...process.argv.slice(2)].join(" "),
     });

@@ -10,6 +10,7 @@ export interface RunOptions {
   readonly markdown: boolean;
   readonly rounds: number;
   readonly seed: number;
+  readonly only: string | undefined;
   readonly shrink: number;
   /** As it was called, for the record. */
   readonly command: string;
@@ -55,6 +56,9 @@ export async function runBenchmarks(
       failures.push(`${benchmark.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
     say(`   took ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+  }
+  if (options.only !== undefined && rows.length + skipped.length + failures.length === 0) {
+    failures.push(`no case of these benchmarks has ${JSON.stringify(options.only)} in its name`);
   }
   const finishedAt = new Date();
   if (options.markdown && failures.length === 0) {

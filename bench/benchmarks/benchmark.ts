@@ -8,6 +8,8 @@ export interface BenchmarkOptions {
   /** 3 or more. */
   readonly rounds: number;
   readonly seed: number;
+  /** Runs only the cases whose name holds this, whatever its upper and lower case. */
+  readonly only: string | undefined;
   onProgress(line: string): void;
 }
 

@@ -20,7 +20,7 @@ const CONCURRENCY = 100;
 const UP_TO_MS = 5;
 const MESSAGES = 10_000;
 /** Few keys take long: a quick run gives them fewer events. */
-const QUICK_MESSAGES_OF_FEW = 300;
+const QUICK_MESSAGES_OF_FEW = 200;
 const FEW_KEYS = 10;
 
 /** Seconds for 10,000 messages as published by Confluent for its parallel consumer, on its machine. */
@@ -42,7 +42,7 @@ export const keys: Benchmark = {
     "10,000 events published at once by another process to a worker that waits for them, 64 lanes, maxAckPending 256, concurrency 100; each handler waits a random whole number of milliseconds from 0 to 5, the same for all subjects. From the first handler start to the last handler end.",
     "The reference runs the same handlers under the same rules from memory, without messaging: what Node.js's timers make of it. The ideal is the arithmetic one: the longest key, or all work divided by 100.",
     "confluentSeconds is what Confluent published for its parallel consumer, for 10,000 messages, on its own machine, in Java: to compare shapes, not machines.",
-    "A quick run has 300 messages for 1 to 10 keys; confluentSeconds then still speaks of 10,000.",
+    "A quick run has 200 messages for 1 to 10 keys; confluentSeconds then still speaks of 10,000.",
   ],
   async run(options) {
     await using server = await startTestServer();

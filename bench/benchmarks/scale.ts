@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
-import { compare } from "../measure/compare.js";
+import { compare, isWanted } from "../measure/compare.js";
 import type { Row } from "../measure/row.js";
 import { teamTrial } from "../measure/team-trial.js";
 import type { Contestant } from "../measure/trial.js";
@@ -54,7 +54,9 @@ export const scale: Benchmark = {
   async run(options) {
     const rows: Row[] = [];
     let version = "";
-    for (const setting of options.quick ? SETTINGS.slice(0, 1) : SETTINGS) {
+    const settings = options.quick ? SETTINGS.slice(0, 1) : SETTINGS;
+    for (const setting of settings) {
+      if (casesOf(setting, options).length === 0) continue;
       const folder = mkdtempSync(join(tmpdir(), "lanekeeper-bench-store-"));
       try {
         await using server = await startTestServer({
@@ -71,6 +73,17 @@ export const scale: Benchmark = {
   },
 };
 
+/** Which handlers in how many processes are wanted on a server of this kind. */
+function casesOf(setting: Setting, options: BenchmarkOptions) {
+  return HANDLERS.flatMap(({ name: handlerName, handler, quickProcesses }) =>
+    (options.quick ? quickProcesses : [1, 2, 4]).map((processes) => ({
+      name: `scale, ${setting.name}, ${handlerName}, ${processes} ${processes === 1 ? "process" : "processes"}`,
+      handler,
+      processes,
+    })),
+  ).filter(({ name }) => isWanted(name, options));
+}
+
 async function onServer(server: TestServer, setting: Setting, options: BenchmarkOptions): Promise<Row[]> {
   const messages = sized(options.quick ? 50_000 : 300_000, options, 1_000);
   options.onProgress(`scale: storing ${messages} events, ${setting.name}`);
@@ -82,28 +95,21 @@ async function onServer(server: TestServer, setting: Setting, options: Benchmark
     streamConfig: { num_replicas: setting.nodes },
   });
   const rows: Row[] = [];
-  for (const { name, handler, quickProcesses } of HANDLERS) {
-    for (const processes of options.quick ? quickProcesses : [1, 2, 4]) {
-      const shrunk =
-        handler.type === "cpu" ? { ...handler, amount: sized(handler.amount, options) } : handler;
-      const contestant = (named: string, subject: TeamSubject): Contestant =>
-        inTeam(named, { stream, subject, processes, handler: shrunk, buffered: 4_096 }, options);
-      const compared = await compare(
-        {
-          name: `scale, ${setting.name}, ${name}, ${processes} ${processes === 1 ? "process" : "processes"}`,
-          subjects: [
-            contestant("lanekeeper", {
-              type: "lanekeeper",
-              maxAckPending: 256,
-              concurrency: CONCURRENCY,
-            }),
-          ],
-          references: [contestant("recipe, 64 lanes with MaxAckPending 1", { type: "recipe" })],
-        },
-        options,
-      );
-      rows.push(...compared);
-    }
+  for (const { name, handler, processes } of casesOf(setting, options)) {
+    const shrunk = handler.type === "cpu" ? { ...handler, amount: sized(handler.amount, options) } : handler;
+    const contestant = (named: string, subject: TeamSubject): Contestant =>
+      inTeam(named, { stream, subject, processes, handler: shrunk, buffered: 4_096 }, options);
+    const compared = await compare(
+      {
+        name,
+        subjects: [
+          contestant("lanekeeper", { type: "lanekeeper", maxAckPending: 256, concurrency: CONCURRENCY }),
+        ],
+        references: [contestant("recipe, 64 lanes with MaxAckPending 1", { type: "recipe" })],
+      },
+      options,
+    );
+    rows.push(...compared);
   }
   return rows;
 }

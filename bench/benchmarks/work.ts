@@ -1,9 +1,10 @@
 import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
-import { compare } from "../measure/compare.js";
+import { compare, isWanted } from "../measure/compare.js";
 import { hotKeyTrial } from "../measure/hot-key-trial.js";
 import { readTrial } from "../measure/read-trial.js";
 import type { Row } from "../measure/row.js";
 import type { Contestant } from "../measure/trial.js";
+import { chainedReader } from "../subjects/chained-reader.js";
 import { laneRecipe } from "../subjects/lane-recipe.js";
 import { lanekeeperReader } from "../subjects/lanekeeper-reader.js";
 import type { Reader } from "../subjects/reader.js";
@@ -35,6 +36,7 @@ export const work: Benchmark = {
     "Lanekeeper: 64 lanes, maxAckPending 256, concurrency 1,000. The recipe: a durable consumer with MaxAckPending 1 per lane, read by a `for await` loop each, 16 and 64 lanes.",
     "The ideal is keys ÷ handler time for uniform keys, or the rate of a handler that does nothing, measured in the same run, where that is lower. A timer of 1 ms in Node.js takes longer than 1 ms.",
     "Zipf keys, already stored: the most frequent key has 13 % of the events, and what is behind a full lane waits for it. Zipf keys, live: another process publishes so that the most frequent key is offered 105 % of what one key can do; hotKeyShareOfLimit is what it got of 1 ÷ handler time, and othersExcessP99Ms how long other keys' events waited beyond the end of their own key's last event.",
+    "Beside it the same for chains in memory, which receive the same events from one consumer, ack them and then handle each key's one after the other: 1 ÷ handler time is out of reach, because a timer of 2 ms in Node.js takes longer, and this is how much of it is left in the same run on the same machine. It loses events in a crash and is no way to do it.",
   ],
   async run(options) {
     await using server = await startTestServer();
@@ -50,11 +52,16 @@ export const work: Benchmark = {
 };
 
 async function storedEvents({ server, options }: Scene, distribution: KeyDistribution): Promise<Row[]> {
-  const messages = sized(options.quick ? 50_000 : 300_000, options, 2_000);
+  const named = (ms: number) => `work, ${ms} ms, ${distribution} keys`;
+  const times = (options.quick ? QUICK_MS : FULL_MS).filter((ms) => isWanted(named(ms), options));
+  if (times.length === 0) return [];
+  const messages = sized(options.quick ? 40_000 : 300_000, options, 2_000);
   options.onProgress(`work: storing ${messages} events, ${distribution} keys, twice`);
   const sequence = keySequence({ keys: KEYS, messages, distribution, seed: options.seed });
   const lanes64 = await makeStream(server, { lanes: LANES, keys: KEYS, sequence });
-  const lanes16 = await makeStream(server, { lanes: 16, keys: KEYS, sequence });
+  // The recipe with 16 lanes does not get far.
+  const beginning = sequence.slice(0, Math.ceil(messages / 3));
+  const lanes16 = await makeStream(server, { lanes: 16, keys: KEYS, sequence: beginning });
   const lanekeeper = lanekeeperReader({
     maxAckPending: 256,
     concurrency: CONCURRENCY,
@@ -62,10 +69,10 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
   });
   const noOp = await noOpRate(lanekeeper, lanes64, options);
   const rows: Row[] = [];
-  for (const ms of options.quick ? QUICK_MS : FULL_MS) {
+  for (const ms of times) {
     const window = {
       type: "timed",
-      warmUpMs: sized(options.quick ? 200 : 500, options) + ms,
+      warmUpMs: sized(options.quick ? 150 : 500, options) + ms,
       windowMs: sized(options.quick ? 400 : 2_000, options, 50) + 2 * ms,
     } as const;
     const contestant = (reader: Reader, stream: BenchStream): Contestant => ({
@@ -74,7 +81,7 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
     });
     const compared = await compare(
       {
-        name: `work, ${ms} ms, ${distribution} keys`,
+        name: named(ms),
         subjects: [contestant(lanekeeper, lanes64)],
         references: [contestant(laneRecipe(16), lanes16), contestant(laneRecipe(64), lanes64)],
         ...(distribution === "uniform" ? { ideal: () => Math.min((KEYS * 1_000) / ms, noOp) } : {}),
@@ -102,7 +109,7 @@ async function noOpRate(reader: Reader, stream: BenchStream, options: BenchmarkO
 /** Live publishing in which one key is offered a little more than one key can do. */
 async function hotKey({ server, options }: Scene, publisher: SteadyPublisher): Promise<Row[]> {
   const perSecond = Math.round((HOT_KEY_LOAD * 1_000) / HOT_KEY_MS / largestShare(KEYS, "zipf"));
-  const seconds = options.quick ? 1.5 : 5;
+  const seconds = options.quick ? 0.9 : 5;
   const messages = sized(perSecond * seconds, options, 500);
   const sequence = { keys: KEYS, messages, distribution: "zipf", seed: options.seed } as const;
   const contestant = (reader: Reader): Contestant => ({
@@ -118,7 +125,7 @@ async function hotKey({ server, options }: Scene, publisher: SteadyPublisher): P
     {
       name: `work, ${HOT_KEY_MS} ms, zipf keys, live at ${perSecond}/s`,
       subjects: [contestant(lanekeeperReader({ maxAckPending: 256, concurrency: CONCURRENCY }))],
-      references: [contestant(laneRecipe(64))],
+      references: [contestant(laneRecipe(64)), contestant(chainedReader)],
     },
     options,
   );

@@ -1,10 +1,17 @@
 import type { Handle } from "../subjects/reader.js";
+import type { BenchData } from "../workload/bench-event.js";
 import type { OrderCheck } from "./order-check.js";
 import type { Progress } from "./progress.js";
-import type { Work } from "./read-trial.js";
 
-/** A handler with the checks around it. Synchronous without `work`: a no-op handler must cost nothing more. */
-export function checked<M>(order: OrderCheck, progress: Progress<M>, work: Work | undefined): Handle {
+/**
+ * A handler with the checks around it. Synchronous without `work`, and where `work` returns nothing: a handler that
+ * does nothing must cost nothing more.
+ */
+export function checked<M>(
+  order: OrderCheck,
+  progress: Progress<M>,
+  work: ((data: BenchData) => Promise<void> | undefined) | undefined,
+): Handle {
   const end = (key: number) => {
     order.end(key);
     progress.end(order.ended);
@@ -12,8 +19,9 @@ export function checked<M>(order: OrderCheck, progress: Progress<M>, work: Work 
   return (data) => {
     progress.begin();
     order.start(data.k, data.n);
-    if (work === undefined) return end(data.k);
-    return work(data).then(() => end(data.k));
+    const result = work?.(data);
+    if (result === undefined) return end(data.k);
+    return result.then(() => end(data.k));
   };
 }
 

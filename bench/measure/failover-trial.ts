@@ -7,6 +7,7 @@ import { keyName, type SequenceOptions } from "../workload/key-sequence.js";
 import type { SteadyPublisher } from "../workload/steady-publisher.js";
 import { startTeam, type TeamSubject } from "../workload/worker-team.js";
 import { checkRecords, openRuns } from "./check-records.js";
+import { lostOf } from "./checked-handler.js";
 import { cpuMicrosOfAll } from "./cpu.js";
 import { median } from "./median.js";
 import type { RunRecord } from "./run-records.js";
@@ -26,6 +27,8 @@ export interface FailoverOptions {
   /** How long both workers run under load before one ends. */
   readonly leadMs: number;
   readonly handlerMs: number;
+  /** How long to wait for the end, once everything is published. */
+  readonly drainMs: number;
 }
 
 /**
@@ -33,9 +36,10 @@ export interface FailoverOptions {
  * next handler start by the other.
  *
  * The lanes watched are those it owned. The recipe owns none: of it, those in which one of its handlers was running,
- * or all when none was. Details: `medianMs` and `longestMs` over these lanes, from the signal or the request.
+ * or all when none was. Details: `medianMs` and `longestMs` over these lanes, from the signal or the request;
+ * `leftWaiting`, how many events nobody had acked when `drainMs` had passed after the last one was published.
  *
- * @throws when an event was not handled by either, or a watched lane never went on.
+ * @throws when an event was lost, or no watched lane went on.
  */
 export async function failoverTrial(options: FailoverOptions): Promise<Trial> {
   const { stream, subject, publisher, sequence, perSecond, handlerMs } = options;
@@ -53,7 +57,7 @@ export async function failoverTrial(options: FailoverOptions): Promise<Trial> {
   const endedAt = monotonicMs();
   await end(victim, options.ending);
   await published;
-  await team.drained();
+  const leftWaiting = await team.drained(options.drainMs);
   const cpuTo = cpuMicrosOfAll([survivor.pid]);
   const serverTo = cpuMicrosOfAll(serverPids);
   await survivor.stop();
@@ -65,9 +69,8 @@ export async function failoverTrial(options: FailoverOptions): Promise<Trial> {
     [options.ending === "graceful" ? { records: left } : { records: left, endedAt }, { records: taken }],
     sequence.keys,
   );
-  if (order.started < sequence.messages) {
-    throw new Error(`${sequence.messages - order.started} of ${sequence.messages} events were never handled`);
-  }
+  const lost = lostOf(order, sequence.messages, leftWaiting);
+  if (lost !== undefined) throw new Error(lost);
   const watched = owned.length > 0 ? owned : lanesInHand(left, endedAt, stream);
   const gaps = gapsAfter(endedAt, taken, watched, stream);
   const starts = [...left, ...taken].map(({ at }) => at);
@@ -82,6 +85,7 @@ export async function failoverTrial(options: FailoverOptions): Promise<Trial> {
       longestMs: latest(gaps),
       lanesWatched: gaps.length,
       handledAgain: order.again,
+      leftWaiting,
     },
   };
 }

@@ -15,21 +15,21 @@ export type Work = (data: BenchData) => Promise<void>;
  * Which part of a run is measured.
  *
  * - `middle`: the whole stream is read; measured to when 90 % of the events are done, from when 10 % are and the
- *   reader is ready everywhere. (Where that takes it longer than half of the stream, from when 10 % are.)
- * - `whole`: the whole stream is read; from the first handler start to the last handler end.
+ *   reader is ready everywhere. (Where that takes it longer than half of the stream, from when 10 % are.) With `held`,
+ *   handlers are held until the reader is ready everywhere, so that no lane is ahead of another one, and measured is
+ *   from 20 % on; for readers that take less than that without an ack.
  * - `timed`: handlers are held until the reader is ready everywhere, so that the stream is not read meanwhile; then
  *   it reads for `warmUpMs` and for `windowMs`, and the latter is measured, or up to 90 % of the stream. (Where that
  *   much is read while it warms up, from when the handlers were let go.)
  */
 export type Window =
-  | { readonly type: "middle" | "whole" }
+  | { readonly type: "middle"; readonly held?: boolean }
   | { readonly type: "timed"; readonly warmUpMs: number; readonly windowMs: number };
 
 /**
  * Has a reader read a stream and measures it. Without `work` the handler does nothing.
  *
- * @throws when an event was lost: neither handled nor still waiting on the server, or not handled although the
- * whole stream was to be read.
+ * @throws when an event was lost: neither handled nor still waiting on the server.
  */
 export async function readTrial(
   reader: Reader,
@@ -41,9 +41,13 @@ export async function readTrial(
   const order = new OrderCheck(stream.keys);
   using progress: Progress<Mark> = new Progress(() => takeMark(progress.done, serverPids));
   const calledAt = performance.now();
-  const measured = window.type === "timed" ? undefined : untilRead(progress, window.type, stream.messages);
+  const measured =
+    window.type === "timed"
+      ? undefined
+      : untilRead(progress, window.held === true ? 0.2 : 0.1, stream.messages);
   measured?.catch(() => {});
-  const gate = window.type === "timed" ? new Gate() : undefined;
+  const held = window.type === "timed" || window.held === true;
+  const gate = held ? new Gate() : undefined;
   const running = await reader.start(stream, checked(order, progress, gate?.before(work) ?? work));
   const ready = progress.now();
   let marks: [Mark, Mark];
@@ -63,12 +67,12 @@ export async function readTrial(
 
 async function untilRead(
   progress: Progress<Mark>,
-  type: "middle" | "whole",
+  fromShare: number,
   messages: number,
 ): Promise<[Mark, Mark]> {
   const [from, to] = await Promise.all([
-    type === "whole" ? progress.first() : progress.reached(Math.ceil(messages * 0.1)),
-    progress.reached(type === "whole" ? messages : Math.floor(messages * 0.9)),
+    progress.reached(Math.ceil(messages * fromShare)),
+    progress.reached(Math.floor(messages * 0.9)),
     progress.reached(messages),
   ]);
   return [from, to];
@@ -115,9 +119,9 @@ class Gate {
   });
   #isOpen = false;
 
-  before(work: Work | undefined): Work {
+  before(work: Work | undefined): (data: BenchData) => Promise<void> | undefined {
     return (data) => {
-      if (this.#isOpen) return work?.(data) ?? Promise.resolve();
+      if (this.#isOpen) return work?.(data);
       return this.#opened.then(() => work?.(data));
     };
   }

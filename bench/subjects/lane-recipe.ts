@@ -23,11 +23,12 @@ export function laneRecipe(lanes: number): Reader {
 export function recipeConsumers(
   { layout }: Pick<BenchStream, "layout">,
   prefix: string,
+  maxAckPending = 1,
 ): readonly PlainConsumer[] {
   return Array.from({ length: layout.lanes }, (_, lane) => ({
     durable: `${prefix}-${lane}`,
     filter: laneFilter(layout, lane),
-    maxAckPending: 1,
+    maxAckPending,
   }));
 }
 

@@ -17,7 +17,7 @@ import type { BenchStream } from "./bench-stream.js";
 import { BenchWorker, type BenchWorkerOptions } from "./bench-worker.js";
 
 const BALANCED_MS = 60_000;
-const DRAINED_MS = 60_000;
+const LOOK_MS = 50;
 
 /** Who handles the events. */
 export type TeamSubject =
@@ -44,8 +44,8 @@ export interface WorkerTeam extends AsyncDisposable {
   unsettled(): Promise<number>;
   /** Removes what the group left on the server, once its processes are gone. */
   remove(): Promise<void>;
-  /** Waits until all events are acked. */
-  drained(): Promise<void>;
+  /** Waits until all events are acked, for so long at most, and says how many are not. */
+  drained(timeoutMs: number): Promise<number>;
 }
 
 let groups = 0;
@@ -78,7 +78,14 @@ export async function startTeam(options: TeamOptions): Promise<WorkerTeam> {
       workers,
       unsettled,
       remove,
-      drained: () => until(async () => (await unsettled()) === 0, DRAINED_MS, "every event to be acked"),
+      async drained(timeoutMs) {
+        const deadline = performance.now() + timeoutMs;
+        for (;;) {
+          const left = await unsettled();
+          if (left === 0 || performance.now() > deadline) return left;
+          await sleep(LOOK_MS);
+        }
+      },
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {
@@ -144,6 +151,6 @@ async function until(reached: () => Promise<boolean>, timeoutMs: number, what: s
   const deadline = performance.now() + timeoutMs;
   while (!(await reached())) {
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}`);
-    await sleep(50);
+    await sleep(LOOK_MS);
   }
 }
