@@ -85,7 +85,9 @@ function casesOf(setting: Setting, options: BenchmarkOptions) {
 }
 
 async function onServer(server: TestServer, setting: Setting, options: BenchmarkOptions): Promise<Row[]> {
-  const messages = sized(options.quick ? 15_000 : 300_000, options, 1_000);
+  // Storing takes long where every write is synced, and nobody reads much more than this then.
+  const full = setting.syncAlways ? 100_000 : 300_000;
+  const messages = sized(options.quick ? 15_000 : full, options, 1_000);
   options.onProgress(`scale: storing ${messages} events, ${setting.name}`);
   const sequence = keySequence({ keys: KEYS, messages, distribution: "uniform", seed: options.seed });
   const stream = await makeStream(server, {
