@@ -17,7 +17,7 @@ export type Work = (data: BenchData) => Promise<void>;
  * - `middle`: the whole stream is read; measured to when 90 % of the events are done, from when 10 % are and the
  *   reader is ready everywhere. (Where that takes it longer than half of the stream, from when 10 % are.) With `held`,
  *   handlers are held until the reader is ready everywhere, so that no lane is ahead of another one, and measured is
- *   from 20 % on; for readers that take less than that without an ack.
+ *   from 30 % on; for readers that take less than that without an ack.
  * - `timed`: handlers are held until the reader is ready everywhere, so that the stream is not read meanwhile; then
  *   it reads for `warmUpMs` and for `windowMs`, and the latter is measured, or up to 90 % of the stream. (Where that
  *   much is read while it warms up, from when the handlers were let go.)
@@ -44,7 +44,7 @@ export async function readTrial(
   const measured =
     window.type === "timed"
       ? undefined
-      : untilRead(progress, window.held === true ? 0.2 : 0.1, stream.messages);
+      : untilRead(progress, window.held === true ? 0.3 : 0.1, stream.messages);
   measured?.catch(() => {});
   const held = window.type === "timed" || window.held === true;
   const gate = held ? new Gate() : undefined;
