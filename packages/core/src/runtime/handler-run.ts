@@ -31,11 +31,12 @@ export class HandlerRun {
   #abortedAt: number | undefined;
   #stuckReports = 0;
 
-  constructor(key: string, seq: number, clock: Clock) {
+  /** `startedAt`: now. */
+  constructor(key: string, seq: number, clock: Clock, startedAt = clock.now()) {
     this.key = key;
     this.seq = seq;
     this.#clock = clock;
-    this.startedAt = clock.now();
+    this.startedAt = startedAt;
   }
 
   get ageMs(): number {
@@ -64,7 +65,7 @@ export class HandlerRun {
   }
 
   /**
-   * Reads the data and calls the handler. The outcome is there at once when nothing had to be waited for, which spares the
+   * Reads the data and calls the handler with `meta`, which becomes the event: it is this run's own. The outcome is there at once when nothing had to be waited for, which spares the
    * many short handlers a promise; it never rejects. `isOurs` is asked again after a wait, because reading the data
    * may have taken its time (O6).
    */
@@ -106,9 +107,14 @@ export class HandlerRun {
     handler: Handler<E>,
     fence: Fence,
   ): RunOutcome | Promise<RunOutcome> {
-    const event = { ...meta, data } as unknown as LaneEvent<E>;
+    // A copy of the dozen properties would cost as much as the rest of the run (ADR 13).
+    const event = meta as EventMeta & { type: string; data?: unknown };
+    event.data = data;
     try {
-      const result: unknown = handler(event, new RunContext(this, fence, options.group, options.name));
+      const result: unknown = handler(
+        event as unknown as LaneEvent<E>,
+        new RunContext(this, fence, options.group, options.name),
+      );
       if (!isThenable(result)) return this.#settle({ type: "handled" });
       return Promise.resolve(result).then(
         () => this.#settle({ type: "handled" }),

@@ -8,6 +8,7 @@ import { type Clock, pause, type Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import { Health } from "./health.js";
 import type { LaneFeed, OpenLaneFeed } from "./lane-feed-port.js";
+import type { Turn } from "./lane-host.js";
 import type { LaneRunner } from "./lane-runner.js";
 import type { LaneSet, WorkerHost } from "./lane-set.js";
 import type { CloseReason, LaneWorker, WorkerStatus } from "./lane-worker.js";
@@ -61,7 +62,7 @@ export class Worker implements LaneWorker, WorkerHost {
   readonly #undo: (() => void)[] = [];
   readonly #soon: (run: () => void) => void;
   #answers: Answer[] = [];
-  readonly #turns: (() => void)[] = [];
+  readonly #turns: Turn[] = [];
   #inTurn = false;
   #turnsPutOff = false;
   #settleClosed: (reason: CloseReason) => void = () => {};
@@ -169,9 +170,9 @@ export class Worker implements LaneWorker, WorkerHost {
     else if (waiting === 1) this.#soon(() => this.#sendAnswers());
   }
 
-  inTurn(run: () => void): void {
-    this.#turns.push(run);
-    if (!this.#inTurn && !this.#turnsPutOff) this.#takeTurns();
+  inTurn(turn: Turn): void {
+    if (this.#inTurn || this.#turnsPutOff) this.#turns.push(turn);
+    else this.#takeTurns(turn);
   }
 
   fail(error: LanekeeperError): void {
@@ -182,15 +183,18 @@ export class Worker implements LaneWorker, WorkerHost {
    * Handlers that end at once start the next ones; beats, in-progress signals and reads must not wait for all of them. So
    * the event loop goes round after a few milliseconds.
    */
-  #takeTurns(): void {
+  #takeTurns(first?: Turn): void {
     this.#turnsPutOff = false;
     this.#inTurn = true;
-    const until = this.clock.now() + turnsMs;
+    let until = 0;
     let next = 0;
     try {
+      first?.take(false);
       while (next < this.#turns.length) {
-        this.#turns[next++]?.();
-        if (this.clock.now() >= until) break;
+        const now = this.clock.now();
+        if (next === 0) until = now + turnsMs;
+        else if (now >= until) break;
+        this.#turns[next++]?.take(true);
       }
     } finally {
       this.#turns.splice(0, next);
@@ -205,7 +209,10 @@ export class Worker implements LaneWorker, WorkerHost {
   #sendAnswers(): void {
     const answers = this.#answers;
     this.#answers = [];
-    for (const answer of answers) answer.send();
+    // One look at the clocks for all: nothing but sending comes between.
+    const now = this.clock.now();
+    const wall = this.clock.wall();
+    for (const answer of answers) answer.send(now, wall);
   }
 
   #tick(): void {
