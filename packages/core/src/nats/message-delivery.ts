@@ -33,6 +33,6 @@ export class MessageDelivery implements Delivery {
   }
 
   get headers(): Readonly<Record<string, readonly string[]>> {
-    return headerRecord(this.#message.headers);
+    return headerRecord(this.#message);
   }
 }

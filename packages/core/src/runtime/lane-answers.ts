@@ -17,6 +17,7 @@ export class LaneAnswers implements AnswerDesk {
   #phase: "running" | "held-back" | "draining" | "finishing" = "running";
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
+  #unsent = 0;
   /** Counts resets: answers from before one are not sent any more. */
   #round = 0;
 
@@ -29,7 +30,7 @@ export class LaneAnswers implements AnswerDesk {
   give(event: DeliveredEvent, kind: AnswerKind, delayMs: number, reason: string): void {
     const answer = new Answer(this, kind, event, this.#round, delayMs, reason);
     if (kind !== "release") this.#lastSettled = answer;
-    if (this.#phase === "running") this.#host.sendSoon(answer);
+    if (this.#phase === "running") this.#host.sendSoon(answer, this.#isUrgent());
     else this.#sendNow(answer);
   }
 
@@ -38,7 +39,14 @@ export class LaneAnswers implements AnswerDesk {
     this.#lastSettled = undefined;
   }
 
+  /** With half of what may be in hand answered and not sent, the server would soon have nothing to deliver. */
+  #isUrgent(): boolean {
+    return ++this.#unsent * 2 >= this.#host.options.maxAckPending;
+  }
+
   send(answer: Answer, now: number, wall: number): void {
+    // The host sends all that waits.
+    this.#unsent = 0;
     if (answer.round !== this.#round) return;
     // Also what was to go out soon when the connection came back, or the drain began.
     if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
@@ -60,6 +68,8 @@ export class LaneAnswers implements AnswerDesk {
   beginDrain(): void {
     this.#phase = "draining";
     this.#acks.begin();
+    // What waits is kept back with the rest, so that it is confirmed with the rest.
+    this.#host.sendAnswers();
   }
 
   /** From here on acks are confirmed, those that were kept back first. */

@@ -111,6 +111,9 @@ export class LaneScene {
         if (this.sendsSoon) this.soon.push(answer);
         else answer.send(this.clock.now(), this.clock.wall());
       },
+      sendAnswers: () => {
+        for (const answer of this.soon.splice(0)) answer.send(this.clock.now(), this.clock.wall());
+      },
       inTurn: (turn) => turn.take(false),
       notify: (notification) => void this.told.push(notification),
       random: () => 0,

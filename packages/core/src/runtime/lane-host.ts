@@ -24,8 +24,13 @@ export interface LaneHost {
   readonly notify: Notify;
   readonly random: () => number;
   incarnation(): string;
-  /** Sends the answer with others, at the end of this turn of the event loop. */
-  sendSoon(answer: Answer): void;
+  /**
+   * Sends the answer with others: `urgent`, because the lane gets no more events without it, at the end of this turn of the
+   * event loop, otherwise within a millisecond or two.
+   */
+  sendSoon(answer: Answer, urgent: boolean): void;
+  /** Sends at once what is still to be sent. */
+  sendAnswers(): void;
   /** Has the turn taken when no other is under way: what ends at once must not nest thousands deep. */
   inTurn(turn: Turn): void;
 }

@@ -281,9 +281,9 @@ export class LaneRunner {
     if (later && !isOurs()) return this.#finish(seq, number, { type: "unstarted" });
     const fence = this.#policy.fence(held.delivery, this.#host.incarnation());
     const event = held.describe(router.layout.generation, this.lane, retries);
-    const outcome = handlerRun.execute(event, options, handler, fence, isOurs);
-    if (outcome instanceof Promise) void outcome.then((settled) => this.#finish(seq, number, settled));
-    else this.#finish(seq, number, outcome);
+    const settled = (outcome: RunOutcome) => this.#finish(seq, number, outcome);
+    const outcome = handlerRun.execute(event, options, handler, fence, isOurs, settled);
+    if (outcome !== undefined) settled(outcome);
   }
 
   #finish(seq: number, run: number, outcome: RunOutcome): void {

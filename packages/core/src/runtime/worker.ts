@@ -33,6 +33,8 @@ export interface WorkerParts {
 
 /** Answers sent together at most: more would only keep their events in memory for longer. */
 const mostAnswers = 256;
+/** Milliseconds for which an answer that nothing waits for may wait for others to be written with. */
+const answersMs = 1;
 /** Milliseconds for which handlers may start one after the other before the event loop goes round. */
 const turnsMs = 5;
 const defaultGraceMs = 25_000;
@@ -62,6 +64,8 @@ export class Worker implements LaneWorker, WorkerHost {
   readonly #undo: (() => void)[] = [];
   readonly #soon: (run: () => void) => void;
   #answers: Answer[] = [];
+  #answersUrgent = false;
+  #answerTimer: Timer | undefined;
   readonly #turns: Turn[] = [];
   #inTurn = false;
   #turnsPutOff = false;
@@ -164,10 +168,30 @@ export class Worker implements LaneWorker, WorkerHost {
     return this.#liveness.proof;
   }
 
-  sendSoon(answer: Answer): void {
-    const waiting = this.#answers.push(answer);
-    if (waiting >= mostAnswers) this.#sendAnswers();
-    else if (waiting === 1) this.#soon(() => this.#sendAnswers());
+  sendSoon(answer: Answer, urgent: boolean): void {
+    if (this.#answers.push(answer) >= mostAnswers) return this.sendAnswers();
+    if (urgent) {
+      if (this.#answersUrgent) return;
+      this.#answersUrgent = true;
+      this.#soon(() => this.sendAnswers());
+    } else {
+      this.#answerTimer ??= this.clock.after(answersMs, () => {
+        this.#answerTimer = undefined;
+        this.sendAnswers();
+      });
+    }
+  }
+
+  /** One write for all: a write costs more than everything else about a short event. */
+  sendAnswers(): void {
+    this.#answersUrgent = false;
+    const answers = this.#answers;
+    if (answers.length === 0) return;
+    this.#answers = [];
+    // One look at the clocks for all: nothing but sending comes between.
+    const now = this.clock.now();
+    const wall = this.clock.wall();
+    for (const answer of answers) answer.send(now, wall);
   }
 
   inTurn(turn: Turn): void {
@@ -203,16 +227,6 @@ export class Worker implements LaneWorker, WorkerHost {
     if (this.#turns.length === 0) return;
     this.#turnsPutOff = true;
     this.#soon(() => this.#takeTurns());
-  }
-
-  /** One write for all: a write costs more than everything else about a short event. */
-  #sendAnswers(): void {
-    const answers = this.#answers;
-    this.#answers = [];
-    // One look at the clocks for all: nothing but sending comes between.
-    const now = this.clock.now();
-    const wall = this.clock.wall();
-    for (const answer of answers) answer.send(now, wall);
   }
 
   #tick(): void {
@@ -350,6 +364,7 @@ export class Worker implements LaneWorker, WorkerHost {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
     this.#tickTimer?.stop();
+    this.#answerTimer?.stop();
     for (const undo of this.#undo) undo();
     for (const runner of this.#lanes.runners as readonly LaneRunner[]) runner.stop();
     this.health.stop();
