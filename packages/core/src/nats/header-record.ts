@@ -7,13 +7,20 @@ const decoder = new TextDecoder();
 const none: HeaderRecord = Object.freeze({});
 
 /**
+ * Makes records without the names of `Object.prototype`. An object of `Object.create(null)` is a hash table to V8, and took six
+ * times as long to fill as one of these.
+ */
+const EmptyRecord = emptyRecord as unknown as new () => Record<string, string[]>;
+EmptyRecord.prototype = Object.create(null);
+
+/**
  * Reads a header block as nats.js does: values are trimmed, and a name that comes again adds to its values. Its own reading
  * costs several times as much, for look-ups that nobody makes here (ADR 13).
  */
 export function parseHeaders(block: Uint8Array): HeaderRecord {
   if (block.length === 0) return none;
   const text = decoder.decode(block);
-  const record: Record<string, string[]> = Object.create(null);
+  const record = new EmptyRecord();
   // The first line has the protocol's version.
   for (let at = text.indexOf("\r\n"); at >= 0; ) {
     const from = at + 2;
@@ -32,7 +39,9 @@ export function parseHeaders(block: Uint8Array): HeaderRecord {
 
 export function copyHeaders(headers: MsgHdrs | undefined): HeaderRecord {
   if (headers === undefined) return none;
-  const record: Record<string, readonly string[]> = Object.create(null);
+  const record: Record<string, readonly string[]> = new EmptyRecord();
   for (const [name, values] of headers) record[name] = values;
   return record;
 }
+
+function emptyRecord(): void {}

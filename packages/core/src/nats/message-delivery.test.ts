@@ -16,7 +16,7 @@ function received(hdrs: MsgHdrs | undefined): Msg {
   const data = new Uint8Array([...block, ...payload]);
   const subject = new TextEncoder().encode("orders.0.k.t");
   const hdr = hdrs === undefined ? -1 : block.length;
-  return new MsgImpl({ subject, sid: 1, hdr, size: data.length }, data, { publish: () => {} } as never);
+  return new MsgImpl({ subject, sid: 1, hdr, size: data.length }, data, { publish() {} } as never) as Msg;
 }
 
 function delivery(message: Msg): MessageDelivery {

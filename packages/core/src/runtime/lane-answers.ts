@@ -3,6 +3,14 @@ import { Answer, type AnswerDesk, type AnswerKind } from "./answer.js";
 import type { DeliveredEvent } from "./delivered-event.js";
 import type { LaneHost } from "./lane-host.js";
 
+/** What a lane has in hand. */
+export interface LaneLoad {
+  /** Events delivered and not settled. */
+  readonly held: number;
+  /** Handlers that have not ended. */
+  readonly running: number;
+}
+
 /** What one lane answers to its consumer, and when: at the end of the turn, once it is known what happened meanwhile, or never. */
 export class LaneAnswers implements AnswerDesk {
   readonly #host: LaneHost;
@@ -27,10 +35,10 @@ export class LaneAnswers implements AnswerDesk {
   }
 
   /** `delayMs` is a release's, `reason` a drop's. */
-  give(event: DeliveredEvent, kind: AnswerKind, delayMs: number, reason: string): void {
+  give(event: DeliveredEvent, load: LaneLoad, kind: AnswerKind, delayMs: number, reason: string): void {
     const answer = new Answer(this, kind, event, this.#round, delayMs, reason);
     if (kind !== "release") this.#lastSettled = answer;
-    if (this.#phase === "running") this.#host.sendSoon(answer, this.#isUrgent());
+    if (this.#phase === "running") this.#host.sendSoon(answer, this.#isUrgent(load));
     else this.#sendNow(answer);
   }
 
@@ -39,9 +47,13 @@ export class LaneAnswers implements AnswerDesk {
     this.#lastSettled = undefined;
   }
 
-  /** With half of what may be in hand answered and not sent, the server would soon have nothing to deliver. */
-  #isUrgent(): boolean {
-    return ++this.#unsent * 2 >= this.#host.options.maxAckPending;
+  /**
+   * Whether the lane has to wait for this answer. The server may not deliver when about as much is unsettled as may be; that is
+   * no matter as long as more handlers run here than answers wait.
+   */
+  #isUrgent({ held, running }: LaneLoad): boolean {
+    const unsent = ++this.#unsent;
+    return (held + unsent) * 2 >= this.#host.options.maxAckPending && unsent * 2 >= running;
   }
 
   send(answer: Answer, now: number, wall: number): void {

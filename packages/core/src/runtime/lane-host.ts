@@ -26,7 +26,7 @@ export interface LaneHost {
   incarnation(): string;
   /**
    * Sends the answer with others: `urgent`, because the lane gets no more events without it, at the end of this turn of the
-   * event loop, otherwise within a millisecond or two.
+   * event loop, otherwise within a few milliseconds.
    */
   sendSoon(answer: Answer, urgent: boolean): void;
   /** Sends at once what is still to be sent. */

@@ -357,7 +357,7 @@ export class LaneRunner {
       return;
     }
     this.#held.delete(seq);
-    this.#answers.give(held, kind, delayMs, reason);
+    this.#answers.give(held, this.#machine, kind, delayMs, reason);
   }
 
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {

@@ -33,8 +33,11 @@ export interface WorkerParts {
 
 /** Answers sent together at most: more would only keep their events in memory for longer. */
 const mostAnswers = 256;
-/** Milliseconds for which an answer that nothing waits for may wait for others to be written with. */
-const answersMs = 1;
+/**
+ * Milliseconds for which an answer that nothing waits for may wait for others to be written with. What is unanswered when a
+ * process is killed is handled again: it must not be much more than what was in flight anyway.
+ */
+const answersMs = 5;
 /** Milliseconds for which handlers may start one after the other before the event loop goes round. */
 const turnsMs = 5;
 const defaultGraceMs = 25_000;
