@@ -1,9 +1,18 @@
 type HeldState = "queued" | "running" | "waiting" | "refused";
 
+/** One key of a lane: it is there as long as events of it are held or a handler of it runs. */
+export interface KeyLine {
+  readonly key: string;
+  /** Its held events in order; the first is the one that may run. */
+  readonly events: HeldEvent[];
+  /** A handler of the key runs here, though its event may have been taken from the lane. */
+  busy: boolean;
+}
+
 /** An event in a lane's hands: delivered and not settled. */
 export interface HeldEvent {
   readonly seq: number;
-  readonly key: string;
+  readonly line: KeyLine;
   readonly stamp: string;
   state: HeldState;
   failures: number;
@@ -14,10 +23,10 @@ export interface HeldEvent {
 }
 
 /** Waits for its turn, with no run yet. */
-export function newHeldEvent(seq: number, key: string, stamp: string): HeldEvent {
+export function newHeldEvent(seq: number, line: KeyLine, stamp: string): HeldEvent {
   return {
     seq,
-    key,
+    line,
     stamp,
     state: "queued",
     failures: 0,

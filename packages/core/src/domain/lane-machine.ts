@@ -1,4 +1,4 @@
-import { type HeldEvent, insertInOrder, newHeldEvent } from "./held-event.js";
+import { type HeldEvent, insertInOrder, type KeyLine, newHeldEvent } from "./held-event.js";
 import { type RetryPolicy, retryDelayMs } from "./retry-policy.js";
 
 export interface LaneMachineOptions {
@@ -63,7 +63,7 @@ export type LaneEffect =
   | { type: "wake"; at: number };
 
 interface Run {
-  readonly key: string;
+  readonly line: KeyLine;
   /** Undefined once the event was taken from the lane while its handler runs: the result no longer counts. */
   held: HeldEvent | undefined;
 }
@@ -79,10 +79,8 @@ interface Run {
 export class LaneMachine {
   readonly #options: LaneMachineOptions;
   readonly #held = new Map<number, HeldEvent>();
-  /** Per key, its held events in order; the first is the one that may run. */
-  readonly #queues = new Map<string, HeldEvent[]>();
+  readonly #lines = new Map<string, KeyLine>();
   readonly #runs = new Map<number, Run>();
-  readonly #busy = new Set<string>();
   readonly #memory: SettledMemory;
   /** Misrouted events in hand: while there is one the lane stands still. */
   #misroutes = 0;
@@ -111,8 +109,8 @@ export class LaneMachine {
   /** Events that wait for a decision from outside: exhausted with onExhausted "block", poisonous, or misrouted. */
   stuck(): { seq: number; key: string; misrouted: boolean }[] {
     const stuck = [];
-    for (const { seq, key, blocked, misrouted } of this.#held.values()) {
-      if (blocked || misrouted) stuck.push({ seq, key, misrouted });
+    for (const { seq, line, blocked, misrouted } of this.#held.values()) {
+      if (blocked || misrouted) stuck.push({ seq, key: line.key, misrouted });
     }
     return stuck;
   }
@@ -162,7 +160,7 @@ export class LaneMachine {
 
   #delivered({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
     const held = this.#accept(seq, key, stamp, effects);
-    if (held !== undefined) this.#startNext(key, effects);
+    if (held !== undefined) this.#startNext(held.line, effects);
   }
 
   #misrouted({ seq, key, stamp }: { seq: number; key: string; stamp: string }, effects: LaneEffect[]): void {
@@ -197,12 +195,19 @@ export class LaneMachine {
     }
     if (!this.#isNew(seq, stamp, effects)) return undefined;
     this.#memory.delivered(seq, stamp);
-    const held = newHeldEvent(seq, key, stamp);
+    const line = this.#lineOf(key);
+    const held = newHeldEvent(seq, line, stamp);
     this.#held.set(seq, held);
-    const queue = this.#queues.get(key);
-    if (queue === undefined) this.#queues.set(key, [held]);
-    else insertInOrder(queue, held);
+    insertInOrder(line.events, held);
     return held;
+  }
+
+  #lineOf(key: string): KeyLine {
+    const known = this.#lines.get(key);
+    if (known !== undefined) return known;
+    const line: KeyLine = { key, events: [], busy: false };
+    this.#lines.set(key, line);
+    return line;
   }
 
   /** Whether the event is not held yet. Another stamp under a held sequence is another stream's event: the held one is gone. */
@@ -215,33 +220,33 @@ export class LaneMachine {
   }
 
   #unstarted(number: number, effects: LaneEffect[]): void {
-    const { key, held } = this.#end(number);
+    const { line, held } = this.#end(number);
     if (held !== undefined) {
       this.#take(held);
       effects.push({ type: "release", seq: held.seq, delayMs: 0 });
     }
-    this.#startNext(key, effects);
+    this.#startNext(line, effects);
   }
 
   #handled(number: number, effects: LaneEffect[]): void {
-    const { key, held } = this.#end(number);
+    const { line, held } = this.#end(number);
     if (held !== undefined) {
       this.#settle(held);
       effects.push({ type: "ack", seq: held.seq, again: false });
     }
-    this.#startNext(key, effects);
+    this.#startNext(line, effects);
   }
 
   #failed(input: LaneInput & { type: "failed" }, effects: LaneEffect[]): void {
-    const { key, held } = this.#end(input.run);
-    if (held === undefined) return this.#startNext(key, effects);
+    const { line, held } = this.#end(input.run);
+    if (held === undefined) return this.#startNext(line, effects);
     const { retry, onExhausted } = this.#options;
     held.failures++;
     const exhausted = input.terminal || held.failures >= retry.attempts;
     if (exhausted && onExhausted === "drop") {
       this.#settle(held);
       effects.push({ type: "drop", seq: held.seq });
-      return this.#startNext(key, effects);
+      return this.#startNext(line, effects);
     }
     // A blocked event is tried on at the longest delay, so that it goes on by itself once its cause is mended.
     const delayMs = exhausted
@@ -250,7 +255,7 @@ export class LaneMachine {
     if (this.#closing) {
       this.#take(held);
       effects.push({ type: "release", seq: held.seq, delayMs });
-      return this.#startNext(key, effects);
+      return this.#startNext(line, effects);
     }
     held.state = "waiting";
     held.dueAt = input.now + delayMs;
@@ -270,7 +275,7 @@ export class LaneMachine {
         effects.push({ type: "wake", at: held.dueAt });
       } else {
         held.state = "queued";
-        this.#startNext(held.key, effects);
+        this.#startNext(held.line, effects);
       }
     }
   }
@@ -280,7 +285,7 @@ export class LaneMachine {
     if (held === undefined) return;
     if (held.state === "running") this.#fence(held, effects);
     this.#take(held);
-    if (!this.#busy.has(held.key)) this.#startNext(held.key, effects);
+    if (!held.line.busy) this.#startNext(held.line, effects);
   }
 
   #gone(seq: number, effects: LaneEffect[]): void {
@@ -290,8 +295,8 @@ export class LaneMachine {
     this.#memory.settled(held.seq, held.stamp);
     // The ack frees the pending place that a removed event can leave behind in the consumer.
     effects.push({ type: "lost", seq }, { type: "ack", seq, again: true });
-    if (held.misrouted) for (const key of [...this.#queues.keys()]) this.#startNext(key, effects);
-    else this.#startNext(held.key, effects);
+    if (held.misrouted) for (const line of [...this.#lines.values()]) this.#startNext(line, effects);
+    else this.#startNext(held.line, effects);
   }
 
   #reset(forget: boolean, effects: LaneEffect[]): void {
@@ -299,7 +304,11 @@ export class LaneMachine {
       if (held.state === "running") this.#fence(held, effects);
     }
     this.#held.clear();
-    this.#queues.clear();
+    for (const line of this.#lines.values()) {
+      line.events.length = 0;
+      // O2: what runs goes on holding its key.
+      if (!line.busy) this.#lines.delete(line.key);
+    }
     if (forget) this.#memory.clear();
     this.#misroutes = 0;
   }
@@ -308,29 +317,29 @@ export class LaneMachine {
     this.#closing = true;
     for (const held of [...this.#held.values()]) {
       // O2: what waits behind a handler that still runs here must not begin elsewhere; it is given back when that ends.
-      if (!held.misrouted && this.#busy.has(held.key)) continue;
+      if (!held.misrouted && held.line.busy) continue;
       this.#take(held);
       const delayMs = held.state === "waiting" ? Math.max(held.dueAt - now, 0) : 0;
       effects.push({ type: "release", seq: held.seq, delayMs });
     }
   }
 
-  #startNext(key: string, effects: LaneEffect[]): void {
-    if (this.#busy.has(key)) return;
-    if (this.#closing) return this.#releaseAll(key, effects);
+  #startNext(line: KeyLine, effects: LaneEffect[]): void {
+    if (line.busy) return;
+    if (this.#closing) return this.#releaseAll(line, effects);
     if (this.#misroutes > 0) return;
-    const first = this.#queues.get(key)?.[0];
+    const first = line.events[0];
     if (first === undefined || first.state !== "queued") return;
     const run = ++this.#lastRun;
     first.state = "running";
     first.run = run;
-    this.#busy.add(key);
-    this.#runs.set(run, { key, held: first });
+    line.busy = true;
+    this.#runs.set(run, { line, held: first });
     effects.push({ type: "start", seq: first.seq, run, retries: first.failures });
   }
 
-  #releaseAll(key: string, effects: LaneEffect[]): void {
-    for (const held of this.#queues.get(key)?.slice() ?? []) {
+  #releaseAll(line: KeyLine, effects: LaneEffect[]): void {
+    for (const held of line.events.slice()) {
       this.#take(held);
       effects.push({ type: "release", seq: held.seq, delayMs: 0 });
     }
@@ -341,7 +350,8 @@ export class LaneMachine {
     const run = this.#runs.get(number);
     if (run === undefined) throw new Error(`O2: run ${number} ended twice or never started`);
     this.#runs.delete(number);
-    this.#busy.delete(run.key);
+    run.line.busy = false;
+    if (run.line.events.length === 0) this.#lines.delete(run.line.key);
     return run;
   }
 
@@ -359,10 +369,11 @@ export class LaneMachine {
   #take(held: HeldEvent): void {
     if (!this.#held.delete(held.seq)) return;
     if (held.misrouted) this.#misroutes--;
-    const queue = this.#queues.get(held.key);
-    const index = queue?.indexOf(held) ?? -1;
-    if (queue === undefined || index < 0) return;
-    if (queue.length === 1) this.#queues.delete(held.key);
-    else queue.splice(index, 1);
+    const { line } = held;
+    const index = line.events.indexOf(held);
+    if (index < 0) return;
+    if (index === 0) line.events.shift();
+    else line.events.splice(index, 1);
+    if (line.events.length === 0 && !line.busy) this.#lines.delete(line.key);
   }
 }

@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { defaultPullRules, type PullAnswer, PullState } from "../domain/pull-state.js";
+import { ConsumerAcks } from "./ack-subject.js";
 
 export interface FedLaneObserver {
   /** A message with a reply subject, which is where its delivery is described. */
@@ -13,6 +14,7 @@ export interface FedLaneObserver {
 /** One lane consumer's pulls over a subscription of its own, so that it can be drained while others go on. */
 export class FedLane {
   readonly consumer: string;
+  readonly acks: ConsumerAcks;
   readonly pullSubject: string;
   readonly #connection: NatsConnection;
   readonly #observer: FedLaneObserver;
@@ -23,6 +25,7 @@ export class FedLane {
   #draining = false;
 
   constructor(
+    stream: string,
     consumer: string,
     pullSubject: string,
     connection: NatsConnection,
@@ -30,6 +33,7 @@ export class FedLane {
     newInbox: () => string,
   ) {
     this.consumer = consumer;
+    this.acks = new ConsumerAcks(stream, consumer);
     this.pullSubject = pullSubject;
     this.#connection = connection;
     this.#observer = observer;

@@ -7,9 +7,9 @@ import { parseAckSubject } from "./ack-subject.js";
 import { translateApiError } from "./api-error.js";
 import { ConfirmedSends } from "./confirmed-sends.js";
 import { FedLane, type FedLaneObserver } from "./fed-lane.js";
-import { headerRecord } from "./header-record.js";
 import { inboxes } from "./inbox.js";
 import type { JetStreamApi } from "./jetstream-api.js";
+import { MessageDelivery } from "./message-delivery.js";
 import { msToNanos } from "./nanos.js";
 
 const encoder = new TextEncoder();
@@ -78,7 +78,7 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   add(consumer: string): void {
     if (this.#closed || this.#lanes.has(consumer)) return;
     const pullSubject = `${this.#api.prefix}.CONSUMER.MSG.NEXT.${this.#stream}.${consumer}`;
-    const lane = new FedLane(consumer, pullSubject, this.#connection, this, this.#newInbox);
+    const lane = new FedLane(this.#stream, consumer, pullSubject, this.#connection, this, this.#newInbox);
     this.#lanes.set(consumer, lane);
     lane.start(this.#clock.now());
   }
@@ -137,20 +137,9 @@ class LaneFeedAdapter implements LaneFeed, FedLaneObserver {
   }
 
   message(lane: FedLane, message: Msg, reply: string): void {
-    const described = parseAckSubject(reply);
-    if (described === undefined || described.consumer !== lane.consumer) return;
-    const { consumer, seq, deliverySeq, deliveries, stamp } = described;
-    this.#observer.delivered({
-      consumer,
-      seq,
-      deliverySeq,
-      deliveries,
-      stamp,
-      subject: message.subject,
-      bytes: message.data,
-      headers: headerRecord(message.headers),
-      reply,
-    });
+    const described = lane.acks.read(reply);
+    if (described === undefined) return;
+    this.#observer.delivered(new MessageDelivery(message, reply, described));
     lane.delivered(this.#clock.now());
   }
 

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { describe, expect, test } from "vitest";
 import type { Handler } from "../domain/event.js";
 import { resolveWorkerOptions, type WorkerOptions } from "../domain/worker-options.js";
-import { HandlerRun } from "./handler-run.js";
+import { HandlerRun, type RunOutcome } from "./handler-run.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
 
 type Any = Record<string, unknown>;
@@ -31,11 +31,16 @@ function scene(
   const resolved = resolveWorkerOptions<Any>({ group: "g", ...options }, "w");
   let ours = true;
   before(run);
-  const outcome = run.execute(meta, resolved, handler, fence, () => ours);
+  let settle: (outcome: RunOutcome) => void = () => {};
+  const later = new Promise<RunOutcome>((resolve) => {
+    settle = resolve;
+  });
+  const atOnce = run.execute(meta, resolved, handler, fence, () => ours, settle);
   return {
     clock,
     run,
-    outcome,
+    atOnce,
+    outcome: atOnce ?? later,
     lose: () => {
       ours = false;
     },
@@ -114,12 +119,12 @@ describe("data", () => {
   });
 
   test("what ends at once has its outcome at once, without a promise", () => {
-    expect(scene(() => {}).outcome).toEqual({ type: "handled" });
+    expect(scene(() => {}).atOnce).toEqual({ type: "handled" });
     const throwing = () => {
       throw new Error("x");
     };
-    expect(scene(throwing).outcome).toMatchObject({ type: "failed" });
-    expect(scene(async () => {}).outcome).toBeInstanceOf(Promise);
+    expect(scene(throwing).atOnce).toMatchObject({ type: "failed" });
+    expect(scene(async () => {}).atOnce).toBeUndefined();
   });
 });
 

@@ -31,11 +31,12 @@ export class HandlerRun {
   #abortedAt: number | undefined;
   #stuckReports = 0;
 
-  constructor(key: string, seq: number, clock: Clock) {
+  /** `startedAt`: now. */
+  constructor(key: string, seq: number, clock: Clock, startedAt = clock.now()) {
     this.key = key;
     this.seq = seq;
     this.#clock = clock;
-    this.startedAt = clock.now();
+    this.startedAt = startedAt;
   }
 
   get ageMs(): number {
@@ -64,8 +65,9 @@ export class HandlerRun {
   }
 
   /**
-   * Reads the data and calls the handler. The outcome is there at once when nothing had to be waited for, which spares the
-   * many short handlers a promise; it never rejects. `isOurs` is asked again after a wait, because reading the data
+   * Reads the data and calls the handler with `meta`, which becomes the event: it is this run's own. The outcome is
+   * returned when nothing had to be waited for; otherwise `settled` is called with it, once, later. Spares the many short
+   * handlers a promise, and the others all but one. `isOurs` is asked again after a wait, because reading the data
    * may have taken its time (O6).
    */
   execute<E extends object>(
@@ -74,7 +76,8 @@ export class HandlerRun {
     handler: Handler<E>,
     fence: Fence,
     isOurs: () => boolean,
-  ): RunOutcome | Promise<RunOutcome> {
+    settled: (outcome: RunOutcome) => void,
+  ): RunOutcome | undefined {
     const { handlerTimeoutMs } = options;
     if (handlerTimeoutMs !== undefined) {
       this.#timeout = this.#clock.after(handlerTimeoutMs, () => {
@@ -87,16 +90,23 @@ export class HandlerRun {
     const schema = options.schemaFor(meta.type);
     if (schema === undefined) {
       if (this.#abortedAt !== undefined) return this.#settle({ type: "unstarted" });
-      return this.#call(meta, read.data, options, handler, fence);
+      return this.#call(meta, read.data, options, handler, fence, settled);
     }
-    return conform(read.data, meta.type, schema).then((decoded) => {
-      if ("failure" in decoded) return this.#settle({ type: "failed", ...decoded.failure });
-      if (this.#timedOutAt === undefined && (this.#abortedAt !== undefined || !isOurs())) {
-        return this.#settle({ type: "unstarted" });
-      }
-      if (this.#timedOutAt !== undefined) return this.#settle({ type: "handled" });
-      return this.#call(meta, decoded.data, options, handler, fence);
+    void conform(read.data, meta.type, schema).then((conformed) => {
+      const outcome =
+        this.#unfit(conformed, isOurs) ??
+        this.#call(meta, "data" in conformed ? conformed.data : undefined, options, handler, fence, settled);
+      if (outcome !== undefined) settled(outcome);
     });
+    return undefined;
+  }
+
+  /** Why the handler is not to be called with data that had to be waited for, if so. */
+  #unfit(decoded: Decoded, isOurs: () => boolean): RunOutcome | undefined {
+    if ("failure" in decoded) return this.#settle({ type: "failed", ...decoded.failure });
+    if (this.#timedOutAt !== undefined) return this.#settle({ type: "handled" });
+    if (this.#abortedAt !== undefined || !isOurs()) return this.#settle({ type: "unstarted" });
+    return undefined;
   }
 
   #call<E extends object>(
@@ -105,15 +115,20 @@ export class HandlerRun {
     options: ResolvedWorkerOptions,
     handler: Handler<E>,
     fence: Fence,
-  ): RunOutcome | Promise<RunOutcome> {
-    const event = { ...meta, data } as unknown as LaneEvent<E>;
+    settled: (outcome: RunOutcome) => void,
+  ): RunOutcome | undefined {
+    // A copy of the dozen properties would cost as much as the rest of the run (ADR 13).
+    const event = meta as EventMeta & { type: string; data?: unknown };
+    event.data = data;
     try {
-      const result: unknown = handler(event, new RunContext(this, fence, options.group, options.name));
+      const context = new RunContext(this, fence, options.group, options.name);
+      const result: unknown = handler(event as unknown as LaneEvent<E>, context);
       if (!isThenable(result)) return this.#settle({ type: "handled" });
-      return Promise.resolve(result).then(
-        () => this.#settle({ type: "handled" }),
-        (thrown) => this.#settle({ type: "failed", ...handlerFailure(thrown) }),
+      void Promise.resolve(result).then(
+        () => settled(this.#settle({ type: "handled" })),
+        (thrown) => settled(this.#settle({ type: "failed", ...handlerFailure(thrown) })),
       );
+      return undefined;
     } catch (thrown) {
       return this.#settle({ type: "failed", ...handlerFailure(thrown) });
     }

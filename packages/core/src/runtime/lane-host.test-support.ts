@@ -109,9 +109,12 @@ export class LaneScene {
       slots: this.slots,
       sendSoon: (answer) => {
         if (this.sendsSoon) this.soon.push(answer);
-        else answer.send();
+        else answer.send(this.clock.now(), this.clock.wall());
       },
-      inTurn: (run) => run(),
+      sendAnswers: () => {
+        for (const answer of this.soon.splice(0)) answer.send(this.clock.now(), this.clock.wall());
+      },
+      inTurn: (turn) => turn.take(false),
       notify: (notification) => void this.told.push(notification),
       random: () => 0,
       incarnation: () => "incarnation",

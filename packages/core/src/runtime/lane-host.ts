@@ -7,6 +7,12 @@ import type { Clock } from "./clock.js";
 import type { LaneFeed } from "./lane-feed-port.js";
 import type { Notify } from "./notifier.js";
 
+/** Something that calls a handler. */
+export interface Turn {
+  /** `later`: not while it was asked for, so that what was looked at then has to be looked at again. */
+  take(later: boolean): void;
+}
+
 /** What a lane shares with the other lanes of its worker. */
 export interface LaneHost {
   readonly router: LaneRouter;
@@ -18,8 +24,13 @@ export interface LaneHost {
   readonly notify: Notify;
   readonly random: () => number;
   incarnation(): string;
-  /** Sends the answer with others, at the end of this turn of the event loop. */
-  sendSoon(answer: Answer): void;
-  /** Calls `run` when no other call of it is under way: what ends at once must not nest thousands deep. */
-  inTurn(run: () => void): void;
+  /**
+   * Sends the answer with others: `urgent`, because the lane gets no more events without it, at the end of this turn of the
+   * event loop, otherwise within a few milliseconds.
+   */
+  sendSoon(answer: Answer, urgent: boolean): void;
+  /** Sends at once what is still to be sent. */
+  sendAnswers(): void;
+  /** Has the turn taken when no other is under way: what ends at once must not nest thousands deep. */
+  inTurn(turn: Turn): void;
 }

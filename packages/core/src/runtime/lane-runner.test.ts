@@ -286,7 +286,7 @@ describe("what was settled", () => {
       await scene.settle();
       await scene.end();
       scene.runner[method]();
-      for (const answer of scene.soon.splice(0)) answer.send();
+      for (const answer of scene.soon.splice(0)) answer.send(scene.clock.now(), scene.clock.wall());
       expect(scene.feed.sent).toEqual([]);
       if (method === "holdBack") scene.runner.letGo(false);
       else scene.runner.finishDrain();
@@ -301,7 +301,7 @@ describe("what was settled", () => {
     await scene.settle();
     await scene.end();
     scene.runner.reset(false);
-    for (const answer of scene.soon.splice(0)) answer.send();
+    for (const answer of scene.soon.splice(0)) answer.send(scene.clock.now(), scene.clock.wall());
     expect(scene.feed.sent).toEqual([]);
   });
 

@@ -1,23 +1,16 @@
 import { type LaneEffect, LaneMachine } from "../domain/lane-machine.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Notification } from "../domain/notification.js";
-import { AckConfirmations } from "./ack-confirmations.js";
-import type { Answer } from "./answer.js";
-import { readDelivery, type TypedMeta } from "./delivered-event.js";
+import type { AnswerKind } from "./answer.js";
+import { type DeliveredEvent, readDelivery } from "./delivered-event.js";
 import { HandlerRun, type RunOutcome } from "./handler-run.js";
+import { LaneAnswers } from "./lane-answers.js";
 import type { Delivery } from "./lane-feed-port.js";
 import type { LaneHost } from "./lane-host.js";
 import { handlerStuck, poisonEvent, staleDelivery } from "./lane-notices.js";
-import type { EventHold, LanePolicy } from "./lane-policy.js";
+import type { LanePolicy } from "./lane-policy.js";
+import { LaneRun, type RunSteps } from "./lane-run.js";
 import { WakeTimer } from "./wake-timer.js";
-
-interface Held {
-  readonly meta: TypedMeta;
-  delivery: Delivery;
-  hold: EventHold;
-  /** Why the event failed last, or is not handled at all. */
-  error: LanekeeperError | undefined;
-}
 
 /** Connects one lane's machine with deliveries, handlers and answers. Decides nothing itself but what time it is. */
 export class LaneRunner {
@@ -25,25 +18,19 @@ export class LaneRunner {
   readonly #policy: LanePolicy;
   readonly #host: LaneHost;
   readonly #machine: LaneMachine;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, DeliveredEvent>();
   readonly #runs = new Map<number, HandlerRun>();
-  /** Runs that have not begun: before their turn to run alone, waiting for a slot, or taken away while waiting for it. */
-  readonly #waiting = new Map<number, "gated" | "queued" | "taken">();
-  readonly #keptBack: Answer[] = [];
-  readonly #acks = new AckConfirmations();
+  /** Runs that could not begin at once. */
+  readonly #waiting = new Map<number, LaneRun>();
+  readonly #steps: RunSteps = {
+    granted: (run) => this.#begin(run),
+    turn: (run, handler, event, later) => this.#turn(run, handler, event, later),
+  };
+  readonly #answers: LaneAnswers;
   readonly #endWaiters: (() => void)[] = [];
   #consumer: string;
-  /**
-   * Held back and draining: answers are kept, because what they would do is not known yet, or because an ack would bring
-   * the next event. Finishing: acks are confirmed.
-   */
-  #phase: "running" | "held-back" | "draining" | "finishing" = "running";
-  /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
-  #lastSettled: Answer | undefined;
   readonly #wake: WakeTimer;
   #settledBelow = 0;
-  /** Counts resets: answers from before one are not sent any more. */
-  #round = 0;
 
   /** `consumer`: what it is pulled from; empty as long as there is none. */
   constructor(lane: number, policy: LanePolicy, host: LaneHost, consumer = "") {
@@ -51,6 +38,7 @@ export class LaneRunner {
     this.#policy = policy;
     this.#host = host;
     this.#consumer = consumer;
+    this.#answers = new LaneAnswers(host, policy.tellsReleases);
     this.#machine = new LaneMachine(host.options, policy.memory);
     this.#wake = new WakeTimer(host.clock, (now) => this.#apply(this.#machine.step({ type: "tick", now })));
   }
@@ -99,13 +87,24 @@ export class LaneRunner {
     }
     // With MaxAckPending 1 nothing is delivered before all that is below it is settled.
     this.#settledBelow = Math.max(this.#settledBelow, seq);
-    const { meta, error } = readDelivery(this.#host.router, this.lane, delivery);
-    const known = this.#held.get(seq);
-    const again = known?.delivery.stamp === stamp ? known : undefined;
-    this.#held.set(seq, again === undefined ? { meta, delivery, hold, error } : { ...again, delivery, hold });
-    const { key } = meta;
+    const event = this.#hold(readDelivery(this.#host.router, delivery, hold));
     const fit = this.#policy.isPoison(seq) ? "poisonous" : "delivered";
-    this.#apply(this.#machine.step({ type: error === undefined ? fit : "misrouted", seq, key, stamp }));
+    this.#apply(
+      this.#machine.step({ type: event.misrouted ? "misrouted" : fit, seq, key: event.key, stamp }),
+    );
+  }
+
+  /** Takes it in hand, or as the newest delivery of what is in hand. */
+  #hold(event: DeliveredEvent): DeliveredEvent {
+    const { delivery, hold } = event;
+    const known = this.#held.get(delivery.seq);
+    if (known?.delivery.stamp !== delivery.stamp) {
+      this.#held.set(delivery.seq, event);
+      return event;
+    }
+    known.delivery = delivery;
+    known.hold = hold;
+    return known;
   }
 
   /** Keeps what is held alive, lets go of what has lapsed, and says which handlers are stuck. Call it on every tick. */
@@ -126,7 +125,7 @@ export class LaneRunner {
 
   /** The connection is back: until `letGo` nothing is answered, because it is not known what happened meanwhile. */
   holdBack(): void {
-    if (this.#phase === "running") this.#phase = "held-back";
+    this.#answers.holdBack();
   }
 
   /**
@@ -134,10 +133,7 @@ export class LaneRunner {
    * and would hold up the lane for ackWait. Not to a server process that may have lost more than that (O2).
    */
   letGo(again: boolean): void {
-    if (this.#phase !== "held-back") return;
-    this.#phase = "running";
-    if (again) this.#lastSettled?.send();
-    for (const answer of this.#keptBack.splice(0)) answer.send();
+    this.#answers.letGo(again);
   }
 
   /** Says of every handler that runs that another worker may have its event, too. */
@@ -154,33 +150,27 @@ export class LaneRunner {
   reset(forget: boolean): void {
     this.#apply(this.#machine.step({ type: "reset", forget }));
     this.#held.clear();
-    // Answers for the old consumer's events could settle others of the new one's.
-    this.#keptBack.length = 0;
-    this.#round++;
-    this.#lastSettled = undefined;
+    this.#answers.reset();
     if (forget) this.#settledBelow = 0;
   }
 
   /** Goes on with another consumer, or with the same one after a drain. */
   restart(consumer: string): void {
     this.#consumer = consumer;
-    this.#phase = "running";
-    this.#keptBack.length = 0;
+    this.#answers.restart();
     this.#apply(this.#machine.step({ type: "reopened" }));
   }
 
   /** The feed is about to end this lane's pulls: until `finishDrain` nothing is answered. */
   beginDrain(): void {
-    this.#phase = "draining";
-    this.#acks.begin();
+    this.#answers.beginDrain();
   }
 
   /** Sends the answers kept back, then gives back what has not begun. What runs is finished, its ack confirmed. */
   finishDrain(): void {
-    this.#phase = "finishing";
-    for (const answer of this.#keptBack.splice(0)) answer.send();
+    this.#answers.finish();
     this.#apply(this.#machine.step({ type: "closing", now: this.#host.clock.now() }));
-    for (const [run, state] of [...this.#waiting]) this.#unwait(run, state);
+    for (const run of [...this.#waiting.values()]) this.#unwait(run);
   }
 
   /** Resolves when no handler runs. */
@@ -191,7 +181,7 @@ export class LaneRunner {
 
   /** Resolves when every ack since `finishDrain` has its answer: true when the server has confirmed them all. */
   acksConfirmed(): Promise<boolean> {
-    return this.#acks.all();
+    return this.#answers.acksConfirmed();
   }
 
   abortRuns(code: "CLOSING" | "FENCED", message: string): void {
@@ -207,29 +197,23 @@ export class LaneRunner {
   }
 
   #do(effect: LaneEffect): void {
-    const { feed } = this.#host;
     switch (effect.type) {
-      case "start": {
-        const { seq, run, retries } = effect;
-        this.#waiting.set(run, "gated");
-        this.#policy.beforeStart(seq, () => this.#queue(seq, run, retries));
+      case "start":
+        this.#start(effect.seq, effect.run, effect.retries);
         break;
-      }
       case "ack":
         this.#settledBelow = Math.max(this.#settledBelow, effect.seq + 1);
-        this.#lastSettled = this.#answer(effect.seq, (delivery) => this.#ack(delivery));
+        this.#answer(effect.seq, "ack");
         break;
       case "drop": {
         const reason = this.#held.get(effect.seq)?.error?.code ?? "HANDLER_FAILED";
         this.#settledBelow = Math.max(this.#settledBelow, effect.seq + 1);
         this.#tellOf(effect.seq, { type: "dropped" });
-        this.#lastSettled = this.#answer(effect.seq, (delivery) => feed.drop(delivery, reason));
+        this.#answer(effect.seq, "drop", 0, reason);
         break;
       }
       case "release":
-        this.#answer(effect.seq, (delivery) => {
-          if (this.#policy.tellsReleases) feed.release(delivery, effect.delayMs);
-        });
+        this.#answer(effect.seq, "release", effect.delayMs);
         break;
       case "retry":
       case "blocked":
@@ -238,7 +222,7 @@ export class LaneRunner {
         this.#tellOf(effect.seq, { type: effect.type });
         break;
       case "poisonous": {
-        const key = this.#held.get(effect.seq)?.meta.key ?? "";
+        const key = this.#held.get(effect.seq)?.key ?? "";
         this.#tell({ type: "blocked", key, seq: effect.seq, error: poisonEvent(key, effect.seq) });
         break;
       }
@@ -251,46 +235,55 @@ export class LaneRunner {
     }
   }
 
-  #queue(seq: number, run: number, retries: number): void {
-    if (!this.#waiting.has(run)) return;
-    this.#waiting.set(run, "queued");
-    this.#host.slots.request(this.lane, { grant: () => this.#begin(seq, run, retries) });
+  #start(seq: number, number: number, retries: number): void {
+    const run = new LaneRun(this.#steps, seq, number, retries);
+    this.#policy.beforeStart(seq, () => this.#queue(run));
+    // Most have begun by now.
+    if (run.state !== "begun") this.#waiting.set(number, run);
+  }
+
+  #queue(run: LaneRun): void {
+    // Taken away while it was before its turn to run alone.
+    if (run.state !== "gated") return;
+    run.state = "queued";
+    this.#host.slots.request(this.lane, run);
   }
 
   /** A slot is ours: the last look at the hold before a handler starts (O6). */
-  #begin(seq: number, run: number, retries: number): void {
+  #begin(run: LaneRun): void {
     const { clock, slots } = this.#host;
-    const wanted = this.#waiting.get(run) === "queued";
-    this.#waiting.delete(run);
+    const { seq, number } = run;
+    const wanted = run.state === "queued";
+    run.state = "begun";
+    if (this.#waiting.size > 0) this.#waiting.delete(number);
+    const now = clock.now();
     const held = this.#held.get(seq);
-    if (!wanted || held === undefined || held.hold.lapsed(clock.now(), clock.wall())) {
+    if (!wanted || held === undefined || held.hold.lapsed(now, clock.wall())) {
       if (wanted) {
         this.#lapse(seq);
-        this.#apply(this.#machine.step({ type: "unstarted", run }));
+        this.#apply(this.#machine.step({ type: "unstarted", run: number }));
         this.#policy.afterEnd(seq);
       }
       slots.release();
       return;
     }
-    const { meta, delivery } = held;
-    const handlerRun = new HandlerRun(meta.key, seq, clock);
-    this.#runs.set(run, handlerRun);
-    const fence = this.#policy.fence(delivery, this.#host.incarnation());
-    const attempt = delivery.deliveries + retries;
-    const event = attempt === meta.attempt ? meta : { ...meta, attempt };
-    const isOurs = () => {
-      const current = this.#held.get(seq);
-      return current?.meta === meta && !current.hold.lapsed(clock.now(), clock.wall());
-    };
-    const { options, handler } = this.#host;
-    this.#host.inTurn(() => {
-      // O6: its turn may have come later.
-      const outcome: ReturnType<HandlerRun["execute"]> = isOurs()
-        ? handlerRun.execute(event, options, handler, fence, isOurs)
-        : { type: "unstarted" };
-      if (outcome instanceof Promise) void outcome.then((later) => this.#finish(seq, run, later));
-      else this.#finish(seq, run, outcome);
-    });
+    const handler = new HandlerRun(held.key, seq, clock, now);
+    this.#runs.set(number, handler);
+    run.begin(handler, held);
+    this.#host.inTurn(run);
+  }
+
+  #turn(run: LaneRun, handlerRun: HandlerRun, held: DeliveredEvent, later: boolean): void {
+    const { seq, number, retries } = run;
+    const { clock, options, handler, router } = this.#host;
+    const isOurs = () => this.#held.get(seq) === held && !held.hold.lapsed(clock.now(), clock.wall());
+    // O6: its turn may have come later than its slot.
+    if (later && !isOurs()) return this.#finish(seq, number, { type: "unstarted" });
+    const fence = this.#policy.fence(held.delivery, this.#host.incarnation());
+    const event = held.describe(router.layout.generation, this.lane, retries);
+    const settled = (outcome: RunOutcome) => this.#finish(seq, number, outcome);
+    const outcome = handlerRun.execute(event, options, handler, fence, isOurs, settled);
+    if (outcome !== undefined) settled(outcome);
   }
 
   #finish(seq: number, run: number, outcome: RunOutcome): void {
@@ -326,8 +319,8 @@ export class LaneRunner {
   #fence(seq: number, run: number): void {
     const handlerRun = this.#runs.get(run);
     if (handlerRun === undefined) {
-      const state = this.#waiting.get(run);
-      if (state !== undefined) this.#unwait(run, state);
+      const waiting = this.#waiting.get(run);
+      if (waiting !== undefined) this.#unwait(waiting);
       return;
     }
     const text = this.#policy.lapseText(seq);
@@ -347,46 +340,29 @@ export class LaneRunner {
   }
 
   /** A run that has not begun will not begin. */
-  #unwait(run: number, state: "gated" | "queued" | "taken"): void {
+  #unwait(run: LaneRun): void {
     // What was taken away while it waited for its slot has been told already.
-    if (state === "taken") return;
-    if (state === "gated") this.#waiting.delete(run);
-    else this.#waiting.set(run, "taken");
-    this.#apply(this.#machine.step({ type: "unstarted", run }));
+    if (run.state === "taken") return;
+    // One that waits for a slot still gets it, and gives it back.
+    if (run.state === "gated") this.#waiting.delete(run.number);
+    run.state = "taken";
+    this.#apply(this.#machine.step({ type: "unstarted", run: run.number }));
   }
 
   /** An answer ends our hold of the event. */
-  #answer(seq: number, send: (delivery: Delivery) => void): Answer | undefined {
+  #answer(seq: number, kind: AnswerKind, delayMs = 0, reason = ""): void {
     const held = this.#held.get(seq);
+    if (held === undefined) {
+      if (kind !== "release") this.#answers.settledUnheld();
+      return;
+    }
     this.#held.delete(seq);
-    if (held === undefined) return undefined;
-    const { delivery, hold } = held;
-    const round = this.#round;
-    const answer: Answer = {
-      delivery,
-      hold,
-      send: () => {
-        if (round !== this.#round) return;
-        const { clock } = this.#host;
-        // Also what was to go out soon when the connection came back, or the drain began.
-        if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
-        else if (!hold.lapsed(clock.now(), clock.wall())) send(delivery);
-      },
-    };
-    if (this.#phase === "running") this.#host.sendSoon(answer);
-    else answer.send();
-    return answer;
-  }
-
-  #ack(delivery: Delivery): void {
-    const { feed } = this.#host;
-    if (this.#phase === "finishing") this.#acks.add(feed.ackConfirmed(delivery));
-    else feed.ack(delivery);
+    this.#answers.give(held, this.#machine, kind, delayMs, reason);
   }
 
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {
     const held = this.#held.get(seq);
-    const about = held?.meta.key ? { key: held.meta.key } : {};
+    const about = held?.key ? { key: held.key } : {};
     this.#tell({ ...notification, seq, ...about, ...(held?.error ? { error: held.error } : {}) });
   }
 

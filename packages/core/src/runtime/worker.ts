@@ -8,6 +8,7 @@ import { type Clock, pause, type Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import { Health } from "./health.js";
 import type { LaneFeed, OpenLaneFeed } from "./lane-feed-port.js";
+import type { Turn } from "./lane-host.js";
 import type { LaneRunner } from "./lane-runner.js";
 import type { LaneSet, WorkerHost } from "./lane-set.js";
 import type { CloseReason, LaneWorker, WorkerStatus } from "./lane-worker.js";
@@ -32,6 +33,11 @@ export interface WorkerParts {
 
 /** Answers sent together at most: more would only keep their events in memory for longer. */
 const mostAnswers = 256;
+/**
+ * Milliseconds for which an answer that nothing waits for may wait for others to be written with. What is unanswered when a
+ * process is killed is handled again: it must not be much more than what was in flight anyway.
+ */
+const answersMs = 5;
 /** Milliseconds for which handlers may start one after the other before the event loop goes round. */
 const turnsMs = 5;
 const defaultGraceMs = 25_000;
@@ -61,7 +67,9 @@ export class Worker implements LaneWorker, WorkerHost {
   readonly #undo: (() => void)[] = [];
   readonly #soon: (run: () => void) => void;
   #answers: Answer[] = [];
-  readonly #turns: (() => void)[] = [];
+  #answersUrgent = false;
+  #answerTimer: Timer | undefined;
+  readonly #turns: Turn[] = [];
   #inTurn = false;
   #turnsPutOff = false;
   #settleClosed: (reason: CloseReason) => void = () => {};
@@ -163,15 +171,35 @@ export class Worker implements LaneWorker, WorkerHost {
     return this.#liveness.proof;
   }
 
-  sendSoon(answer: Answer): void {
-    const waiting = this.#answers.push(answer);
-    if (waiting >= mostAnswers) this.#sendAnswers();
-    else if (waiting === 1) this.#soon(() => this.#sendAnswers());
+  sendSoon(answer: Answer, urgent: boolean): void {
+    if (this.#answers.push(answer) >= mostAnswers) return this.sendAnswers();
+    if (urgent) {
+      if (this.#answersUrgent) return;
+      this.#answersUrgent = true;
+      this.#soon(() => this.sendAnswers());
+    } else {
+      this.#answerTimer ??= this.clock.after(answersMs, () => {
+        this.#answerTimer = undefined;
+        this.sendAnswers();
+      });
+    }
   }
 
-  inTurn(run: () => void): void {
-    this.#turns.push(run);
-    if (!this.#inTurn && !this.#turnsPutOff) this.#takeTurns();
+  /** One write for all: a write costs more than everything else about a short event. */
+  sendAnswers(): void {
+    this.#answersUrgent = false;
+    const answers = this.#answers;
+    if (answers.length === 0) return;
+    this.#answers = [];
+    // One look at the clocks for all: nothing but sending comes between.
+    const now = this.clock.now();
+    const wall = this.clock.wall();
+    for (const answer of answers) answer.send(now, wall);
+  }
+
+  inTurn(turn: Turn): void {
+    if (this.#inTurn || this.#turnsPutOff) this.#turns.push(turn);
+    else this.#takeTurns(turn);
   }
 
   fail(error: LanekeeperError): void {
@@ -182,15 +210,18 @@ export class Worker implements LaneWorker, WorkerHost {
    * Handlers that end at once start the next ones; beats, in-progress signals and reads must not wait for all of them. So
    * the event loop goes round after a few milliseconds.
    */
-  #takeTurns(): void {
+  #takeTurns(first?: Turn): void {
     this.#turnsPutOff = false;
     this.#inTurn = true;
-    const until = this.clock.now() + turnsMs;
+    let until = 0;
     let next = 0;
     try {
+      first?.take(false);
       while (next < this.#turns.length) {
-        this.#turns[next++]?.();
-        if (this.clock.now() >= until) break;
+        const now = this.clock.now();
+        if (next === 0) until = now + turnsMs;
+        else if (now >= until) break;
+        this.#turns[next++]?.take(true);
       }
     } finally {
       this.#turns.splice(0, next);
@@ -199,13 +230,6 @@ export class Worker implements LaneWorker, WorkerHost {
     if (this.#turns.length === 0) return;
     this.#turnsPutOff = true;
     this.#soon(() => this.#takeTurns());
-  }
-
-  /** One write for all: a write costs more than everything else about a short event. */
-  #sendAnswers(): void {
-    const answers = this.#answers;
-    this.#answers = [];
-    for (const answer of answers) answer.send();
   }
 
   #tick(): void {
@@ -343,6 +367,7 @@ export class Worker implements LaneWorker, WorkerHost {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
     this.#tickTimer?.stop();
+    this.#answerTimer?.stop();
     for (const undo of this.#undo) undo();
     for (const runner of this.#lanes.runners as readonly LaneRunner[]) runner.stop();
     this.health.stop();
