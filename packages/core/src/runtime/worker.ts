@@ -6,6 +6,7 @@ import type { ResolvedWorkerOptions } from "../domain/worker-options.js";
 import type { Answer } from "./answer.js";
 import { type Clock, pause, type Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
+import { HandlerTurns } from "./handler-turns.js";
 import { Health } from "./health.js";
 import type { LaneFeed, OpenLaneFeed } from "./lane-feed-port.js";
 import type { Turn } from "./lane-host.js";
@@ -38,8 +39,6 @@ const mostAnswers = 256;
  * process is killed is handled again: it must not be much more than what was in flight anyway.
  */
 const answersMs = 5;
-/** Milliseconds for which handlers may start one after the other before the event loop goes round. */
-const turnsMs = 5;
 const defaultGraceMs = 25_000;
 /** How long a stream may be missing before its workers end. */
 const streamMissingMs = 60_000;
@@ -69,9 +68,7 @@ export class Worker implements LaneWorker, WorkerHost {
   #answers: Answer[] = [];
   #answersUrgent = false;
   #answerTimer: Timer | undefined;
-  readonly #turns: Turn[] = [];
-  #inTurn = false;
-  #turnsPutOff = false;
+  readonly #turns: HandlerTurns;
   #settleClosed: (reason: CloseReason) => void = () => {};
   #tickTimer: Timer | undefined;
   #missingSince: number | undefined;
@@ -99,6 +96,7 @@ export class Worker implements LaneWorker, WorkerHost {
     this.clock = clock;
     this.random = parts.random;
     this.#soon = parts.soon;
+    this.#turns = new HandlerTurns(clock, parts.soon);
     this.slots = new SlotQueue(options.concurrency);
     const own = notifier(options.onNotification, clock);
     this.notify = (notification) => {
@@ -198,38 +196,11 @@ export class Worker implements LaneWorker, WorkerHost {
   }
 
   inTurn(turn: Turn): void {
-    if (this.#inTurn || this.#turnsPutOff) this.#turns.push(turn);
-    else this.#takeTurns(turn);
+    this.#turns.add(turn);
   }
 
   fail(error: LanekeeperError): void {
     this.#fail({ type: "failed", error });
-  }
-
-  /**
-   * Handlers that end at once start the next ones; beats, in-progress signals and reads must not wait for all of them. So
-   * the event loop goes round after a few milliseconds.
-   */
-  #takeTurns(first?: Turn): void {
-    this.#turnsPutOff = false;
-    this.#inTurn = true;
-    let until = 0;
-    let next = 0;
-    try {
-      first?.take(false);
-      while (next < this.#turns.length) {
-        const now = this.clock.now();
-        if (next === 0) until = now + turnsMs;
-        else if (now >= until) break;
-        this.#turns[next++]?.take(true);
-      }
-    } finally {
-      this.#turns.splice(0, next);
-      this.#inTurn = false;
-    }
-    if (this.#turns.length === 0) return;
-    this.#turnsPutOff = true;
-    this.#soon(() => this.#takeTurns());
   }
 
   #tick(): void {
