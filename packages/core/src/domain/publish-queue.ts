@@ -56,7 +56,6 @@ export class PublishQueue<P extends PendingPublish> {
     return this.#buffer.count;
   }
 
-  /** How many more events fit. */
   get room(): number {
     return this.#buffer.room;
   }
@@ -258,7 +257,11 @@ export class PublishQueue<P extends PendingPublish> {
   tick(now: number): void {
     for (const line of this.#buffer.lines()) {
       this.#ledger.tooLate(line, now);
-      if (now >= line.head.deadlineAt && !line.head.told) this.#timeOut(line.head, now);
+      const { head } = line;
+      if (head.told || now < head.deadlineAt) continue;
+      // What is known not to be stored leaves; the rest stays until the outcome is known (P1).
+      if (head.open === 0 && head.phase !== "event-look") this.#reject(head, publishTimeout(head), now);
+      else this.#ledger.failed(head, publishTimeout(head));
     }
     this.#walk(now);
   }
@@ -374,13 +377,6 @@ export class PublishQueue<P extends PendingPublish> {
   #lookForEvent(publish: P): void {
     publish.phase = "event-look";
     this.#effects.lookForEvent(publish);
-  }
-
-  /** Its time is over. What is known not to be stored leaves; the rest stays until the outcome is known (P1). */
-  #timeOut(head: P, now: number): void {
-    const error = publishTimeout(head);
-    if (head.open === 0 && head.phase !== "event-look") this.#reject(head, error, now);
-    else this.#ledger.failed(head, error);
   }
 
   #resolve(publish: P, seq: number, duplicate: boolean, now: number): void {
