@@ -345,7 +345,7 @@ describe("P1: atomic batches", () => {
   });
 
   test("after a failed batch none is sent for a while, twice as long each time; a stored one ends that", () => {
-    const { queue, accept, fill, did } = setUpBatches();
+    const { queue, fill, did } = setUpBatches();
     let now = 0;
     let token = 1;
     const run = () => {
@@ -369,8 +369,22 @@ describe("P1: atomic batches", () => {
     expect(run()).toMatch(/^batch/);
     queue.batchStored(token++, 40, now);
     expect(run()).toMatch(/^batch/);
-    queue.batchFailed(token, "none", now, true);
-    accept("z1", now);
+    queue.batchFailed(token++, "none", now);
+    drain();
+    now += 100;
+    expect(run()).toMatch(/^batch/);
+  });
+
+  test("a server that answers a batch as if it were an event gets no more of them", () => {
+    const { queue, fill, did } = setUpBatches();
+    fill(40);
+    queue.stored(1, 1, false, 1);
+    queue.batchFailed(2, "unclear", 2, true);
+    for (let token = 3; queue.count > 0; token++) queue.stored(token, token, true, 3);
+    did();
+    fill(40, 100_000);
+    queue.stored(42, 42, false, 100_001);
+    expect(did().at(-1)).toMatch(/^send a2/);
   });
 });
 
