@@ -1,27 +1,9 @@
 import { LanekeeperError } from "./lanekeeper-error.js";
-import type { PublishBatch } from "./publish-batch.js";
-import type { PendingPublish } from "./publish-pending.js";
+import { KeyLine, type PendingPublish } from "./publish-pending.js";
 
 export interface PublishBufferLimits {
   readonly maxPending: number;
   readonly maxPendingBytes: number;
-}
-
-/**
- * One key's events in call order. Only what is in front is ever on its way: the head, or the head and what follows it
- * as one atomic batch (P1). Behind the head, events that may be stored come before all that were never sent.
- */
-export class KeyLine<P extends PendingPublish> {
-  head: P;
-  tail: P;
-  length = 1;
-  /** The batch that the head is on its way in. */
-  batch: PublishBatch<P> | undefined = undefined;
-
-  constructor(first: P) {
-    this.head = first;
-    this.tail = first;
-  }
 }
 
 /** Every key's events, bounded by count and bytes over all keys. A key without events takes nothing. */

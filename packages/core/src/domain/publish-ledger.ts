@@ -1,8 +1,8 @@
 import type { LanekeeperError } from "./lanekeeper-error.js";
-import type { PublishBatches } from "./publish-batch.js";
-import type { KeyLine, PublishBuffer } from "./publish-buffer.js";
+import type { PublishBatches } from "./publish-batches.js";
+import type { PublishBuffer } from "./publish-buffer.js";
 import type { PublishEffects } from "./publish-effects.js";
-import type { PendingPublish } from "./publish-pending.js";
+import type { KeyLine, PendingPublish } from "./publish-pending.js";
 import { perhapsStored, publishTimeout } from "./publish-timeout.js";
 
 /** Which attempts may still be answered, and which callers were told what: each is told once. */

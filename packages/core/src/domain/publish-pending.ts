@@ -1,5 +1,4 @@
 import type { LanekeeperError } from "./lanekeeper-error.js";
-import type { KeyLine } from "./publish-buffer.js";
 
 /**
  * - `queued`: nothing of it is on its way, and every attempt so far definitely came to nothing.
@@ -69,4 +68,45 @@ export class PublishTrouble {
 export function troubleOf(publish: PendingPublish): PublishTrouble {
   publish.trouble ??= new PublishTrouble();
   return publish.trouble;
+}
+
+/**
+ * One key's events in call order. Only what is in front is ever on its way: the head, or the head and what follows it
+ * as one atomic batch (P1). Behind the head, events that may be stored come before all that were never sent.
+ */
+export class KeyLine<P extends PendingPublish> {
+  head: P;
+  tail: P;
+  length = 1;
+  /** The batch that the head is on its way in. */
+  batch: PublishBatch<P> | undefined = undefined;
+
+  constructor(first: P) {
+    this.head = first;
+    this.tail = first;
+  }
+}
+
+/** A run of one key's events, sent as one atomic batch: the server stores all of them or none. */
+export class PublishBatch<P extends PendingPublish> {
+  readonly line: KeyLine<P>;
+  /** In order. Those that have left since are `done`. */
+  readonly events: readonly P[];
+  readonly token: number;
+  readonly sentAt: number;
+  /** When its answer is overdue. */
+  readonly dueAt: number;
+
+  constructor(line: KeyLine<P>, events: readonly P[], token: number, sentAt: number, dueAt: number) {
+    this.line = line;
+    this.events = events;
+    this.token = token;
+    this.sentAt = sentAt;
+    this.dueAt = dueAt;
+  }
+
+  /** Whether the line waits for its answer; otherwise it was given up, and its events go out one by one. */
+  get current(): boolean {
+    return this.line.batch === this;
+  }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "./lanekeeper-error.js";
-import type { BatchFailure } from "./publish-batch.js";
+import type { BatchFailure } from "./publish-batches.js";
 import { PendingPublish } from "./publish-pending.js";
 import { PublishQueue } from "./publish-queue.js";
 import type { EventSight, StreamSight } from "./publish-sight.js";

@@ -1,9 +1,10 @@
 import type { LanekeeperError } from "./lanekeeper-error.js";
-import { type BatchFailure, type PublishBatch, PublishBatches } from "./publish-batch.js";
-import { type KeyLine, PublishBuffer } from "./publish-buffer.js";
+import { type BatchFailure, PublishBatches } from "./publish-batches.js";
+import { PublishBuffer } from "./publish-buffer.js";
 import type { PublishEffects, PublishLimits } from "./publish-effects.js";
+import { PublishGate } from "./publish-gate.js";
 import { PublishLedger } from "./publish-ledger.js";
-import { type PendingPublish, troubleOf } from "./publish-pending.js";
+import { type KeyLine, type PendingPublish, type PublishBatch, troubleOf } from "./publish-pending.js";
 import type { PublishRefusal } from "./publish-refusal.js";
 import type { EventSight, StreamSight } from "./publish-sight.js";
 import { publishTimeout } from "./publish-timeout.js";
@@ -33,11 +34,7 @@ export class PublishQueue<P extends PendingPublish> {
   /** Events that met no responder and wait for a look at the stream. */
   readonly #unheard = new Set<P>();
   #lastToken = 0;
-  #connected: boolean;
-  #held = false;
-  #fault: LanekeeperError | undefined;
-  #refusing: LanekeeperError | undefined;
-  #closed = false;
+  readonly #gate: PublishGate;
   #pinging = false;
   /** Whatever was written before this time was read by the server. */
   #readUpTo = Number.NEGATIVE_INFINITY;
@@ -48,7 +45,7 @@ export class PublishQueue<P extends PendingPublish> {
     this.#wait = new PublishWait(limits.timeoutMs);
     this.#buffer = new PublishBuffer(limits);
     this.#ledger = new PublishLedger(this.#buffer, this.#batches, effects);
-    this.#connected = connected;
+    this.#gate = new PublishGate(connected);
   }
 
   /** Events in the buffer, those included whose caller was told of a timeout and whose outcome is still open. */
@@ -58,6 +55,11 @@ export class PublishQueue<P extends PendingPublish> {
 
   get room(): number {
     return this.#buffer.room;
+  }
+
+  /** Events in the buffer but for those on their way in batches. */
+  get outsideBatches(): number {
+    return this.#buffer.count - this.#batches.eventsOut;
   }
 
   /** The event an answer is about; undefined when its outcome is known already, or it is about a batch. */
@@ -77,9 +79,9 @@ export class PublishQueue<P extends PendingPublish> {
 
   /** Takes an event, or says why not; then nothing was queued. */
   accept(publish: P, now: number): LanekeeperError | undefined {
-    const fault = this.#refusing ?? this.#fault ?? this.#buffer.overflow(publish);
+    const fault = this.#gate.refusing ?? this.#gate.fault ?? this.#buffer.overflow(publish);
     if (fault !== undefined) return fault;
-    if (this.#buffer.push(publish) && this.#open) this.#advance(publish, now);
+    if (this.#buffer.push(publish) && this.#gate.open) this.#advance(publish, now);
     return undefined;
   }
 
@@ -201,12 +203,12 @@ export class PublishQueue<P extends PendingPublish> {
 
   /** Nothing is sent while the connection is down: it would sit in the client and come out of order, or too late. */
   disconnected(): void {
-    this.#connected = false;
+    this.#gate.connected = false;
   }
 
   /** Whatever was in flight is sent again at once: whether it arrived is unknown. */
   reconnected(now: number): void {
-    this.#connected = true;
+    this.#gate.connected = true;
     this.#pinging = false;
     for (const { head, batch } of this.#buffer.lines()) {
       if (batch !== undefined) this.#batches.failed(batch, "unclear", now);
@@ -220,11 +222,11 @@ export class PublishQueue<P extends PendingPublish> {
 
   /** While held, events are taken but not sent. */
   hold(): void {
-    this.#held = true;
+    this.#gate.held = true;
   }
 
   release(now: number): void {
-    this.#held = false;
+    this.#gate.held = false;
     this.#walk(now);
   }
 
@@ -233,13 +235,13 @@ export class PublishQueue<P extends PendingPublish> {
    * nothing is taken or sent; what was never stored for certain is rejected, what may have been waits for its answer.
    */
   setFault(fault: LanekeeperError | undefined, now: number): void {
-    this.#fault = fault;
+    this.#gate.fault = fault;
     if (fault === undefined) this.#walk(now);
     else this.#ledger.rejectUnsent(fault);
   }
 
   get fault(): LanekeeperError | undefined {
-    return this.#fault;
+    return this.#gate.fault;
   }
 
   /** The server denied this connection the subject: attempts for which `matches` were not stored. */
@@ -268,19 +270,15 @@ export class PublishQueue<P extends PendingPublish> {
 
   /** Takes nothing more; what is pending goes on. */
   refuse(error: LanekeeperError): void {
-    this.#refusing ??= error;
+    this.#gate.refusing ??= error;
   }
 
   /** Takes nothing more, and rejects all that is pending. */
   close(error: LanekeeperError): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#refusing ??= error;
+    if (this.#gate.closed) return;
+    this.#gate.closed = true;
+    this.#gate.refusing ??= error;
     this.#ledger.rejectAll(error);
-  }
-
-  get #open(): boolean {
-    return this.#connected && !this.#held && this.#fault === undefined && !this.#closed;
   }
 
   /** Sends what is due, asks for a round trip where an answer is overdue, and looks where the window is over. */
@@ -290,7 +288,7 @@ export class PublishQueue<P extends PendingPublish> {
       if (line.batch !== undefined) overdue = this.#checkBatch(line.batch, now) || overdue;
       else overdue = this.#go(line, now) || overdue;
     }
-    if (overdue && this.#connected && !this.#pinging && !this.#closed) {
+    if (overdue && this.#gate.connected && !this.#pinging && !this.#gate.closed) {
       this.#pinging = true;
       this.#effects.ping();
     }
@@ -307,21 +305,21 @@ export class PublishQueue<P extends PendingPublish> {
       return false;
     }
     if (phase !== "queued") return now >= head.dueAt && this.#resend(line, now);
-    if (this.#open) this.#start(line, now);
+    if (this.#gate.open) this.#start(line, now);
     return false;
   }
 
   /** True: the server has not been seen to read the last attempt yet, so another would only queue behind it. */
   #resend(line: KeyLine<P>, now: number): boolean {
     const { head } = line;
-    if (this.#fault !== undefined) this.#ledger.perhaps(line, this.#fault);
+    if (this.#gate.fault !== undefined) this.#ledger.perhaps(line, this.#gate.fault);
     if (head.open > 0 && now >= head.openSince + resendSpan(this.#limits.duplicateWindowMs)) {
-      if (head.told && now >= head.openSince + this.#limits.duplicateWindowMs && this.#connected) {
+      if (head.told && now >= head.openSince + this.#limits.duplicateWindowMs && this.#gate.connected) {
         this.#lookForEvent(head);
       }
       return false;
     }
-    if (!this.#open) return false;
+    if (!this.#gate.open) return false;
     if (head.phase === "sent" && head.sentAt >= this.#readUpTo) return true;
     this.#advance(head, now);
     return false;
@@ -330,8 +328,8 @@ export class PublishQueue<P extends PendingPublish> {
   /** As {@link #resend}, for a batch: it is given up once the server has read it and does not answer. */
   #checkBatch(batch: PublishBatch<P>, now: number): boolean {
     if (now < batch.dueAt) return false;
-    if (this.#fault !== undefined) this.#ledger.perhaps(batch.line, this.#fault);
-    if (!this.#open) return false;
+    if (this.#gate.fault !== undefined) this.#ledger.perhaps(batch.line, this.#gate.fault);
+    if (!this.#gate.open) return false;
     if (batch.sentAt >= this.#readUpTo) return true;
     this.#giveUp(batch, "unclear", now);
     return false;

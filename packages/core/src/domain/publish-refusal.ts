@@ -1,5 +1,5 @@
 import { LanekeeperError } from "./lanekeeper-error.js";
-import type { BatchFailure } from "./publish-batch.js";
+import type { BatchFailure } from "./publish-batches.js";
 
 /** What a JetStream error in answer to a publish means for the event. */
 export interface PublishRefusal {

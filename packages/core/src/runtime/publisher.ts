@@ -67,7 +67,7 @@ class QueuedPublisher<E extends object>
     this.#plainAck = new PlainAckReader(context.stream);
     const most = Math.min(options.maxPending, readyMark);
     this.#waiters = new PublishWaiters(
-      () => Math.min(this.#queue.room, most - this.#queue.count),
+      () => Math.min(this.#queue.room, most - this.#queue.outsideBatches),
       clock,
       options.timeoutMs,
       most / 4,

@@ -1,5 +1,4 @@
-import type { KeyLine } from "./publish-buffer.js";
-import type { PendingPublish } from "./publish-pending.js";
+import { type KeyLine, type PendingPublish, PublishBatch } from "./publish-pending.js";
 
 /** The shortest run worth a batch: opening one costs the server as much as some dozen single events (ADR 0012). */
 const leastEvents = 32;
@@ -11,30 +10,6 @@ const mostBytes = 1024 * 1024;
 const mostOpen = 4;
 const shortestPauseMs = 100;
 const longestPauseMs = 30_000;
-
-/** A run of one key's events, sent as one atomic batch: the server stores all of them or none. */
-export class PublishBatch<P extends PendingPublish> {
-  readonly line: KeyLine<P>;
-  /** In order. Those that have left since are `done`. */
-  readonly events: readonly P[];
-  readonly token: number;
-  readonly sentAt: number;
-  /** When its answer is overdue. */
-  readonly dueAt: number;
-
-  constructor(line: KeyLine<P>, events: readonly P[], token: number, sentAt: number, dueAt: number) {
-    this.line = line;
-    this.events = events;
-    this.token = token;
-    this.sentAt = sentAt;
-    this.dueAt = dueAt;
-  }
-
-  /** Whether the line waits for its answer; otherwise it was given up, and its events go out one by one. */
-  get current(): boolean {
-    return this.line.batch === this;
-  }
-}
 
 /**
  * A batch's end as far as it is known.
@@ -51,12 +26,18 @@ export class PublishBatches<P extends PendingPublish> {
   #allowed = false;
   #distrusted = false;
   #current = 0;
+  #eventsOut = 0;
   #setbacks = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
   /** Whether the stream takes batches, as it was last seen. */
   allow(allowed: boolean): void {
     this.#allowed = allowed;
+  }
+
+  /** Events on their way in batches. */
+  get eventsOut(): number {
+    return this.#eventsOut;
   }
 
   /** The server answered a batch as if it did not know what that is: none are sent any more. */
@@ -87,6 +68,7 @@ export class PublishBatches<P extends PendingPublish> {
     line.batch = batch;
     this.#byToken.set(token, batch);
     this.#current++;
+    this.#eventsOut += events.length;
     for (const event of events) {
       event.phase = "batched";
       event.attempts++;
@@ -137,6 +119,7 @@ export class PublishBatches<P extends PendingPublish> {
     if (!batch.current) return;
     batch.line.batch = undefined;
     this.#current--;
+    this.#eventsOut -= batch.events.length;
   }
 
   #forget(batch: PublishBatch<P>): void {
