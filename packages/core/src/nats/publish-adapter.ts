@@ -96,7 +96,8 @@ class PublishAdapter implements PublishPort {
         if ("subject" in what) this.#publish(what, token, undefined);
         else this.#publishBatch(what, token);
       } catch (error) {
-        const reason = translateApiError(error, "publishing");
+        const { subject } = "subject" in what ? what : (what[0] as PublishMessage);
+        const reason = translateApiError(error, `publishing to "${subject}"`);
         // Never from within send(): whoever sends is in the middle of a decision.
         queueMicrotask(() => this.#listener?.notSent(token, reason));
       }

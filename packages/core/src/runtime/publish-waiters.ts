@@ -62,7 +62,7 @@ export class PublishWaiters {
   /** There is room; rejects with BUFFER_FULL when there was none for the timeout. */
   room(): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    if (this.#roomLeft() > this.#forRoom.size) return atOnce;
+    if (this.#forRoom.size === 0 && this.#roomLeft() > 0) return atOnce;
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
       this.#forRoom.set(

@@ -224,6 +224,8 @@ class QueuedPublisher<E extends object>
     if (change.type === "disconnected") this.#queue.disconnected();
     else if (change.type === "reconnected") {
       this.#checkMapping();
+      // It may be another server, of another version. The next look at the stream tells.
+      this.#queue.allowBatches(false);
       this.#queue.reconnected(this.#now());
     } else if (change.type === "publish-denied") {
       const error = new LanekeeperError(
