@@ -1,6 +1,6 @@
 import { type KeyLine, type PendingPublish, PublishBatch } from "./publish-pending.js";
 
-/** The shortest run worth a batch: opening one costs the server as much as some dozen single events (ADR 0012). */
+/** The shortest run worth a batch: opening one takes the server as long as some dozen round trips (ADR 0012). */
 const leastEvents = 32;
 /** What nats-server takes in one batch unless it is configured otherwise. */
 const mostEvents = 1_000;
@@ -18,26 +18,28 @@ const longestPauseMs = 30_000;
  */
 export type BatchFailure = "none" | "unclear";
 
+/**
+ * How many events a run must have for each key that has any. The more keys there are, the better single events keep
+ * the server busy. A stream with one replica makes a store in its files for each batch; others keep it in memory.
+ */
+export function leastEventsPerKey(replicas: number): number {
+  return replicas > 1 ? 3 : 32;
+}
+
 /** Which runs go out as batches, and the batches that may still be answered. */
 export class PublishBatches<P extends PendingPublish> {
   readonly #byToken = new Map<number, PublishBatch<P>>();
   /** Batches that were given up, by their last event: when that one leaves, no answer matters any more. */
   readonly #givenUp = new Map<P, PublishBatch<P>>();
-  #allowed = false;
+  #leastPerKey: number | undefined;
   #distrusted = false;
   #current = 0;
-  #eventsOut = 0;
   #setbacks = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** Whether the stream takes batches, as it was last seen. */
-  allow(allowed: boolean): void {
-    this.#allowed = allowed;
-  }
-
-  /** Events on their way in batches. */
-  get eventsOut(): number {
-    return this.#eventsOut;
+  /** As the stream was last seen: {@link leastEventsPerKey}, or undefined where it takes no batches. */
+  allow(leastPerKey: number | undefined): void {
+    this.#leastPerKey = leastPerKey;
   }
 
   /** The server answered a batch as if it did not know what that is: none are sent any more. */
@@ -47,8 +49,9 @@ export class PublishBatches<P extends PendingPublish> {
 
   /** The run at the head of a line to send as one batch; undefined: the head goes alone. */
   runOf(line: KeyLine<P>, keys: number, now: number): P[] | undefined {
-    const least = leastEvents * keys;
-    if (line.length < least || !this.#allowed || this.#distrusted) return undefined;
+    if (line.length < leastEvents || this.#leastPerKey === undefined || this.#distrusted) return undefined;
+    const least = Math.max(leastEvents, this.#leastPerKey * keys);
+    if (line.length < least) return undefined;
     if (this.#current >= mostOpen || now < this.#pausedUntil) return undefined;
     const run: P[] = [];
     let bytes = 0;
@@ -68,7 +71,6 @@ export class PublishBatches<P extends PendingPublish> {
     line.batch = batch;
     this.#byToken.set(token, batch);
     this.#current++;
-    this.#eventsOut += events.length;
     for (const event of events) {
       event.phase = "batched";
       event.attempts++;
@@ -119,7 +121,6 @@ export class PublishBatches<P extends PendingPublish> {
     if (!batch.current) return;
     batch.line.batch = undefined;
     this.#current--;
-    this.#eventsOut -= batch.events.length;
   }
 
   #forget(batch: PublishBatch<P>): void {

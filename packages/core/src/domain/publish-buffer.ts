@@ -6,6 +6,12 @@ export interface PublishBufferLimits {
   readonly maxPendingBytes: number;
 }
 
+/** With many keys, as many as a server nearby can have under way. */
+export const usefulNearby = 1_024;
+/** Few keys wait for their turns, and their runs are to grow long enough for batches. */
+const usefulAtMost = 4_096;
+const fewKeys = 64;
+
 /** Every key's events, bounded by count and bytes over all keys. A key without events takes nothing. */
 export class PublishBuffer<P extends PendingPublish> {
   readonly #limits: PublishBufferLimits;
@@ -34,6 +40,17 @@ export class PublishBuffer<P extends PendingPublish> {
     if (this.#count === 0) return maxPending;
     if (this.#bytes + this.#largest > maxPendingBytes) return 0;
     return Math.max(maxPending - this.#count, 0);
+  }
+
+  /**
+   * How many more events are worth having here: no more than {@link room}, and no more than can be sent soon. Events
+   * that wait for long outlive the young generation of the heap and are copied there again and again (ADR 0012).
+   *
+   * @param far whether the server is so far away that many events are under way
+   */
+  usefulRoom(far: boolean): number {
+    const useful = far || this.keys < fewKeys ? usefulAtMost : usefulNearby;
+    return Math.min(this.room, useful - this.#count);
   }
 
   /** Events may be taken out while this is walked. */

@@ -238,7 +238,7 @@ class World {
       ping: () => void this.#pings.push(this.now),
     };
     this.#queue = new PublishQueue<Job>(limits, effects, true);
-    this.#queue.allowBatches(true);
+    this.#queue.allowBatches(3);
   }
 
   take(one: Step | Run | Crash): void {

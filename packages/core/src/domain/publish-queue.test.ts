@@ -151,7 +151,7 @@ describe("P1: one unsettled event per key", () => {
 describe("P1: atomic batches", () => {
   function setUpBatches() {
     const world = setUp();
-    world.queue.allowBatches(true);
+    world.queue.allowBatches(32);
     return world;
   }
 
@@ -187,7 +187,7 @@ describe("P1: atomic batches", () => {
 
   test("at most 1,000 events and four batches at once", () => {
     const { queue, accept, fill, did } = setUp({ maxPending: 20_000 });
-    queue.allowBatches(true);
+    queue.allowBatches(3);
     fill(1_500);
     queue.stored(1, 1, false, 1);
     expect(did().at(-1)).toBe("batch a2-a1001 2");

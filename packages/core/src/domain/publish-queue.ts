@@ -57,9 +57,9 @@ export class PublishQueue<P extends PendingPublish> {
     return this.#buffer.room;
   }
 
-  /** Events in the buffer but for those on their way in batches. */
-  get outsideBatches(): number {
-    return this.#buffer.count - this.#batches.eventsOut;
+  /** How many more events are worth having here. */
+  get usefulRoom(): number {
+    return this.#buffer.usefulRoom(this.#wait.far);
   }
 
   /** The event an answer is about; undefined when its outcome is known already, or it is about a batch. */
@@ -72,9 +72,9 @@ export class PublishQueue<P extends PendingPublish> {
     return this.#batches.get(token);
   }
 
-  /** Whether long runs of a key may go out as atomic batches. */
-  allowBatches(allowed: boolean): void {
-    this.#batches.allow(allowed);
+  /** From how many events for each key on a run may go out as an atomic batch; undefined: none may. */
+  allowBatches(leastPerKey: number | undefined): void {
+    this.#batches.allow(leastPerKey);
   }
 
   /** Takes an event, or says why not; then nothing was queued. */

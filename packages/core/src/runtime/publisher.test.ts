@@ -238,24 +238,25 @@ describe("atomic batches", () => {
   });
 });
 
-test("ready() holds back at 4,096 events though maxPending is higher, and publish() takes them up to maxPending", async () => {
-  const { publisher } = setUp();
-  const calls: Promise<string>[] = [];
-  for (let n = 0; n < 4_096; n++) {
-    await publisher.ready();
-    calls.push(codeOf(publisher.publish({ ...event, key: `k${n}` })));
-  }
-  let ready = false;
-  const waiting = publisher.ready().then(
-    () => {
-      ready = true;
-    },
-    () => {},
-  );
-  calls.push(codeOf(publisher.publish({ ...event, key: "more" })));
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(ready).toBe(false);
-  await Promise.race([publisher.close(), new Promise((resolve) => setTimeout(resolve, 10))]);
-  expect(calls).toHaveLength(4_097);
-  void waiting;
-});
+test.each([
+  { keys: 1_000, held: 1_024 },
+  { keys: 10, held: 4_096 },
+])(
+  "ready() holds back at $held events of $keys keys, though publish() takes them up to maxPending",
+  async ({ keys, held }) => {
+    const { publisher } = setUp();
+    const calls: Promise<string>[] = [];
+    const publishOne = () => {
+      calls.push(codeOf(publisher.publish({ ...event, key: `k${calls.length % keys}` })));
+    };
+    for (let n = 0; n < held; n++) {
+      await publisher.ready();
+      publishOne();
+    }
+    const waiting = codeOf(publisher.ready());
+    const turn = new Promise((resolve) => setImmediate(resolve, "held back"));
+    expect(await Promise.race([waiting, turn])).toBe("held back");
+    publishOne();
+    expect(await Promise.race([calls.at(-1), turn])).toBe("held back");
+  },
+);

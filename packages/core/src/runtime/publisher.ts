@@ -2,6 +2,8 @@ import { oldestWithBatches } from "../domain/batch-support.js";
 import type { OutgoingEvent, PublishReceipt } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { PlainAckReader, type PublishAnswer, parsePublishAnswer } from "../domain/publish-ack.js";
+import { leastEventsPerKey } from "../domain/publish-batches.js";
+import { usefulNearby } from "../domain/publish-buffer.js";
 import type { PublishEffects } from "../domain/publish-effects.js";
 import { PublishQueue } from "../domain/publish-queue.js";
 import { batchFailure, publishRefusal } from "../domain/publish-refusal.js";
@@ -62,15 +64,14 @@ class QueuedPublisher<E extends object>
     const { connection, opened, watch, clock } = context;
     const limits = { ...options, duplicateWindowMs: opened.duplicateWindowMs };
     this.#queue = new PublishQueue<PublishEvent>(limits, this, connection.isConnected());
-    this.#queue.allowBatches(this.#takesBatches(opened));
+    this.#queue.allowBatches(this.#leastPerKey(opened));
     this.#intake = new PublishIntake(context, options, port.idPrefix);
     this.#plainAck = new PlainAckReader(context.stream);
-    const most = Math.min(options.maxPending, readyMark);
     this.#waiters = new PublishWaiters(
-      () => Math.min(this.#queue.room, most - this.#queue.outsideBatches),
+      () => this.#queue.usefulRoom,
       clock,
       options.timeoutMs,
-      most / 4,
+      Math.min(options.maxPending, usefulNearby) / 4,
     );
     this.#tickMs = Math.min(Math.max(options.timeoutMs / 20, 10), 100);
     port.listen(this);
@@ -225,7 +226,7 @@ class QueuedPublisher<E extends object>
     else if (change.type === "reconnected") {
       this.#checkMapping();
       // It may be another server, of another version. The next look at the stream tells.
-      this.#queue.allowBatches(false);
+      this.#queue.allowBatches(undefined);
       this.#queue.reconnected(this.#now());
     } else if (change.type === "publish-denied") {
       const error = new LanekeeperError(
@@ -246,7 +247,7 @@ class QueuedPublisher<E extends object>
     if (state.type === "layout-fault") this.#layoutFault = state.error;
     else if (state.type === "ok") {
       this.#layoutFault = undefined;
-      this.#queue.allowBatches(this.#takesBatches(state.snapshot));
+      this.#queue.allowBatches(this.#leastPerKey(state.snapshot));
     }
     this.#applyFault();
     // A mapping is put right by reloading the server's configuration, which nothing tells us of.
@@ -304,13 +305,12 @@ class QueuedPublisher<E extends object>
   }
 
   /** Where the stream maps, 2.12 to 2.14 stored a batch under the intake's subject instead of its lane's (ADR 0012). */
-  #takesBatches({ allowAtomic }: StreamSnapshot): boolean {
+  #leastPerKey({ allowAtomic, replicas }: StreamSnapshot): number | undefined {
     const { connection, layout } = this.#context;
-    return (
-      allowAtomic === true &&
-      layout.mapping !== "stream" &&
-      versionAtLeast(connection.serverVersion, oldestWithBatches)
-    );
+    if (allowAtomic !== true || layout.mapping === "stream") return undefined;
+    return versionAtLeast(connection.serverVersion, oldestWithBatches)
+      ? leastEventsPerKey(replicas)
+      : undefined;
   }
 
   // ── time and end ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -346,9 +346,3 @@ class QueuedPublisher<E extends object>
 }
 
 const mappingCheckMs = 1_000;
-
-/**
- * ready() lets no more than this into the buffer. More would not be sent any sooner, and events that wait for long
- * outlive the young generation of the heap: with 65,536 in it, a publisher stores a third less (ADR 0012).
- */
-const readyMark = 4_096;
