@@ -209,6 +209,44 @@ test("R12: a stream with room for 100 more takes exactly 100 of a long run, and 
   expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", 100));
 });
 
+test("R12: a stream that runs full of bytes in a run takes what fits, and says so of each other one", async ({
+  skip,
+}) => {
+  await using server = await startServer(skip);
+  await using opened = await openTestLanes(server.url, {
+    create: { streamConfig: { max_bytes: 20_000, discard: "new" as never } },
+  });
+  await using publisher = opened.lanes.publisher();
+  const outcomes = await Promise.all(runOf(publisher, "hot", 300).map(outcomeOf));
+  const taken = outcomes.filter((one) => typeof one !== "string").length;
+  expect(outcomes.filter((one) => one === "STREAM_FULL")).toHaveLength(300 - taken);
+  expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
+});
+
+test("P1: one event of a run is larger than the stream takes: it alone is refused", async ({ skip }) => {
+  await using server = await startServer(skip);
+  await using proxy = await startNatsProxy(server.url);
+  await using opened = await openTestLanes(proxy.url, { create: { streamConfig: { max_msg_size: 1_000 } } });
+  await using publisher = opened.lanes.publisher();
+  const refusals = proxy.intercept({
+    direction: "to-client",
+    action: "watch",
+    match: ({ payload }) => payload.includes("10054"),
+  });
+  const calls = Array.from({ length: 60 }, (_, n) =>
+    publisher.publish({ key: "hot", type: `n${n}`, data: n === 30 ? "x".repeat(2_000) : n }),
+  );
+  const outcomes = await Promise.all(calls.map(outcomeOf));
+  expect(outcomes.flatMap((one, n) => (typeof one === "string" ? [`${n} ${one}`] : []))).toEqual([
+    "30 PAYLOAD_TOO_LARGE",
+  ]);
+  // Once for the batch, of which nothing was stored, and once for the event.
+  expect(refusals.frames).toHaveLength(2);
+  const stored = await readStored(opened);
+  expect(stored.map(({ name }) => name)).toEqual(namesOf("hot", 60).filter((name) => name !== "hot/n30"));
+  expect(batchesIn(stored)).toBe(0);
+});
+
 test("R11: an id that is stored already is a duplicate in the middle of a run, and the run is stored around it", async ({
   skip,
 }) => {

@@ -73,6 +73,8 @@ export function publishRefusal(
 
 /** Refusals of an atomic batch that come before any of it is stored, and after which none of it will be (ADR 0012). */
 const batchRefusals: ReadonlySet<number> = new Set([
+  code.messageTooLarge,
+  code.headersTooLarge,
   10_174, // not enabled on the stream
   10_175, // an event without its sequence
   10_176, // incomplete, or abandoned
