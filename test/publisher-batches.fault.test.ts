@@ -340,6 +340,28 @@ test("P1: with three nodes, the stream's leader steps down and nodes die in the 
   expect(batchesIn(stored)).toBeGreaterThan(2);
 }, 120_000);
 
+test.each(["limits", "workqueue", "interest"] as const)(
+  "O1, O4: on a stream with %s retention a batch is handled as what came one by one",
+  async (retention) => {
+    await using server = await startTestServer();
+    await using opened = await openTestLanes(server.url, {
+      create: { streamConfig: { retention: retention as never } },
+    });
+    const handled: string[] = [];
+    await using worker = await opened.lanes.work({ group: "g", assignment: "shared" }, (event) => {
+      handled.push(`${event.key}/${event.type}`);
+    });
+    await using publisher = opened.lanes.publisher();
+    await Promise.all(runOf(publisher, "hot", 200));
+    await awaitCondition(() => handled.length >= 200, {
+      timeoutMs: 20_000,
+      what: () => `200 handled events (so far ${handled.length})`,
+    });
+    expect(handled).toEqual(namesOf("hot", 200));
+    expect(worker.status().healthy).toBe(true);
+  },
+);
+
 test("an existing stream that does not allow batches is left as it is and gets none", async ({ skip }) => {
   await using server = await startServer(skip);
   await using opened = await openTestLanes(server.url, { create: { streamConfig: { allow_atomic: false } } });
