@@ -93,7 +93,7 @@ async function publishHotKey(
     });
   };
   const loop = (async () => {
-    for (let n = 0; running && n < 200_000; n++) {
+    for (let n = 0; running && n < 500_000; n++) {
       await publisher.ready();
       names.push(`hot/n${n}`);
       const call = publisher.publish({ key: "hot", type: `n${n}`, data: n });
@@ -107,7 +107,7 @@ async function publishHotKey(
       );
       calls.push(call);
       // By the hundred, so that runs build up, and not as fast as it goes, so that there is little to read back.
-      if (n % 200 === 0) await sleep(8);
+      if (n % 100 === 0) await sleep(30);
     }
   })();
   try {
@@ -234,22 +234,46 @@ test("R12: a stream that runs full of bytes in a run takes what fits, and says s
   expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
 });
 
-test("P1: one event of a run is larger than the stream takes: it alone is refused", async ({ skip }) => {
+test("R12: an account that runs full in a run takes what fits, and says so of each other one", async ({
+  skip,
+}) => {
+  await using probe = await startServer(skip);
+  expect(probe.version).toBeDefined();
+  const config = `accounts: { A: { jetstream: { max_store: 100000 }, users: [ { user: a, password: a } ] } }
+    no_auth_user: a`;
+  await using server = await startTestServer({ config });
+  await using opened = await openTestLanes(server.url);
+  await using publisher = opened.lanes.publisher({ timeoutMs: 5_000 });
+  const outcomes = await Promise.all(
+    Array.from({ length: 300 }, (_, n) =>
+      outcomeOf(publisher.publish({ key: "hot", type: `n${n}`, data: "x".repeat(1_000) })),
+    ),
+  );
+  const taken = outcomes.filter((one) => typeof one !== "string").length;
+  expect(taken).toBeGreaterThan(0);
+  expect(outcomes.filter((one) => one === "STREAM_FULL")).toHaveLength(300 - taken);
+  expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
+}, 30_000);
+
+test("P1: events of a run are larger than the stream takes, its last one, too: they alone are refused", async ({
+  skip,
+}) => {
   await using server = await startServer(skip);
   await using proxy = await startNatsProxy(server.url);
   await using opened = await openTestLanes(proxy.url, { create: { streamConfig: { max_msg_size: 1_000 } } });
   await using publisher = opened.lanes.publisher();
   const commits = proxy.intercept({ direction: "to-server", action: "watch", match: isCommit });
   const calls = Array.from({ length: 60 }, (_, n) =>
-    publisher.publish({ key: "hot", type: `n${n}`, data: n === 30 ? "x".repeat(2_000) : n }),
+    publisher.publish({ key: "hot", type: `n${n}`, data: n === 30 || n === 59 ? "x".repeat(2_000) : n }),
   );
   const outcomes = await Promise.all(calls.map(outcomeOf));
   expect(outcomes.flatMap((one, n) => (typeof one === "string" ? [`${n} ${one}`] : []))).toEqual([
     "30 PAYLOAD_TOO_LARGE",
+    "59 PAYLOAD_TOO_LARGE",
   ]);
   expect(commits.frames).toHaveLength(1);
   const stored = await readStored(opened);
-  expect(stored.map(({ name }) => name)).toEqual(namesOf("hot", 60).filter((name) => name !== "hot/n30"));
+  expect(stored.map(({ name }) => name)).toEqual(namesOf("hot", 59).filter((name) => name !== "hot/n30"));
   expect(batchesIn(stored)).toBe(0);
 });
 

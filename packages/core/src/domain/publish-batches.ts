@@ -1,4 +1,4 @@
-import { type KeyLine, type PendingPublish, PublishBatch } from "./publish-pending.js";
+import { type KeyLine, type PendingPublish, PublishBatch, troubleOf } from "./publish-pending.js";
 
 /** The shortest run worth a batch: opening one takes the server as long as some dozen round trips (ADR 0012). */
 const leastEvents = 32;
@@ -14,9 +14,11 @@ const longestPauseMs = 30_000;
 /**
  * A batch's end as far as it is known.
  * `none`: nothing of it is stored, nor ever will be.
+ * `part`: the server is done with it; how much of it is stored is not known. What each event's own attempt is answered
+ * settles it, since the server looks for duplicates first.
  * `unclear`: all of it, some or nothing may be stored, or may still be; each of its events stays an open attempt.
  */
-export type BatchFailure = "none" | "unclear";
+export type BatchFailure = "none" | "part" | "unclear";
 
 /**
  * How many events a run must have for each key that has any. The more keys there are, the better single events keep
@@ -95,11 +97,12 @@ export class PublishBatches<P extends PendingPublish> {
   /** The server did not store it, or whether it did is unknown. Its events may go out again, one by one. */
   failed(batch: PublishBatch<P>, failure: BatchFailure, now: number): void {
     const { current, events } = batch;
-    if (failure === "none") this.#forget(batch);
-    else this.#givenUp.set(last(events), batch);
+    if (failure === "unclear") this.#givenUp.set(last(events), batch);
+    else this.#forget(batch);
     for (const event of events) {
       if (event.phase === "done") continue;
-      if (failure === "none") event.open--;
+      if (failure !== "unclear") event.open--;
+      if (failure === "part") troubleOf(event).doubtful = true;
       if (!current) continue;
       event.phase = event.open === 0 ? "queued" : "waiting";
       event.dueAt = now;

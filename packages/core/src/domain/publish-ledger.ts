@@ -64,10 +64,10 @@ export class PublishLedger<P extends PendingPublish> {
   /** Rejects everything that is certainly not stored. */
   rejectUnsent(error: LanekeeperError): void {
     for (const line of this.#buffer.lines()) {
-      this.#rejectBehind(line, () => error);
+      this.#rejectBehind(line, (one) => asKnown(one, error));
       const { head } = line;
       if (head.open > 0) continue;
-      this.failed(head, error);
+      this.failed(head, asKnown(head, error));
       this.drop(head);
     }
   }
@@ -75,9 +75,9 @@ export class PublishLedger<P extends PendingPublish> {
   /** Rejects everything. */
   rejectAll(error: LanekeeperError): void {
     for (const line of this.#buffer.lines()) {
-      this.#rejectBehind(line, () => error);
+      this.#rejectBehind(line, (one) => asKnown(one, error));
       for (let one: P | undefined = line.head; one !== undefined; one = this.drop(one)) {
-        this.failed(one, one.open > 0 ? perhapsStored(error) : error);
+        this.failed(one, asKnown(one, error));
       }
     }
   }
@@ -105,4 +105,9 @@ export class PublishLedger<P extends PendingPublish> {
       this.failed(next, error);
     }
   }
+}
+
+/** The error, saying so if the event may be stored nevertheless. */
+function asKnown(publish: PendingPublish, error: LanekeeperError): LanekeeperError {
+  return publish.open > 0 || publish.trouble?.doubtful === true ? perhapsStored(error) : error;
 }

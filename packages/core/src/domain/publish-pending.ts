@@ -61,6 +61,8 @@ export class PublishTrouble {
   unheard = 0;
   /** Tokens of earlier attempts that may still be answered. */
   readonly olderTokens: number[] = [];
+  /** Whether it was in a batch of which a part may be stored, though nothing more of it will be. */
+  doubtful = false;
   /** The last refusal, to be told when time is over. */
   fault: LanekeeperError | undefined = undefined;
 }

@@ -86,6 +86,10 @@ describe("P1 with atomic batches", () => {
     expect(bites({ lateBatchesStored: true })).toBe(true);
   });
 
+  test("the check bites: a batch of which a part is stored taken for one of which nothing is", () => {
+    expect(bites({ partTakenForNone: true })).toBe(true);
+  });
+
   test("the check bites: a batch whose answer is counted from the wrong end gives receipts that are not true", () => {
     expect(bites({ firstSeqTold: true })).toBe(true);
   });
@@ -96,8 +100,8 @@ const timeoutMs = 1_000;
 const refusal = (type: "refused" | "not-taken" | "unclear") =>
   ({ type, error: new LanekeeperError("STREAM_FULL", type) }) as const;
 
-/** How the server takes what it reads: "vague" stores it and answers with an error that leaves that open. */
-type Mood = "well" | "full" | "busy" | "unheard" | "vague";
+/** How the server takes what it reads: "vague" stores it and answers with an error that leaves that open, "tight" refuses, but stores half of a batch. */
+type Mood = "well" | "full" | "busy" | "unheard" | "vague" | "tight";
 
 /** Faults to plant, in the publisher or in what it counts on. */
 interface Plant {
@@ -106,6 +110,7 @@ interface Plant {
   readonly newIdsAfterBatch?: boolean;
   readonly lateBatchesStored?: boolean;
   readonly firstSeqTold?: boolean;
+  readonly partTakenForNone?: boolean;
 }
 
 const key = fc.constantFrom("a", "b");
@@ -123,7 +128,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant("mood" as const),
-      mood: fc.constantFrom<Mood>("well", "full", "busy", "unheard", "vague"),
+      mood: fc.constantFrom<Mood>("well", "full", "busy", "unheard", "vague", "tight"),
     }),
   },
   {
@@ -363,7 +368,7 @@ class World {
       if (last !== job.expect) return { type: "wrong-last", token };
     }
     if (known !== undefined) return { type: "stored", token, seq: known.seq, duplicate: true };
-    if (this.#mood === "full") return { type: "refused", token };
+    if (this.#mood === "full" || this.#mood === "tight") return { type: "refused", token };
     const seq = this.#append(job, id);
     if (this.#mood === "vague") return { type: "unclear", token };
     return { type: "stored", token, seq, duplicate: false };
@@ -376,6 +381,10 @@ class World {
       return { type: "batch-failed", failure: "none", token };
     if (jobs.some(({ id }) => this.#known(id) !== undefined) && !this.#plant.lateBatchesStored) {
       return { type: "batch-failed", failure: "none", token };
+    }
+    if (this.#mood === "tight") {
+      for (const { job, id } of jobs.slice(0, jobs.length / 2)) this.#append(job, id);
+      return { type: "batch-failed", failure: this.#plant.partTakenForNone ? "none" : "part", token };
     }
     const crashAfter = this.#crashAfter;
     this.#crashAfter = undefined;

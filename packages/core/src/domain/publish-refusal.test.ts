@@ -39,14 +39,15 @@ test("the message names subject, text and code", () => {
 });
 
 test.each([
-  [10_174, "atomic publish is disabled", "none"],
-  [10_176, "atomic publish batch is incomplete", "none"],
-  [10_201, "atomic publish batch contains duplicate message id", "none"],
-  [10_054, "message size exceeds maximum allowed", "none"],
-  [10_077, "maximum messages exceeded", "none"],
-  [10_077, "no space left on device", "unclear"],
-  [10_158, "duplicate message id is in process", "unclear"],
-  [10_008, "JetStream system temporarily unavailable", "unclear"],
-])("P1: a batch answered with %i (%s): %s", (code, description, failure) => {
-  expect(batchFailure({ code, description })).toBe(failure);
+  [400, 10_174, "atomic publish is disabled", "none"],
+  [400, 10_176, "atomic publish batch is incomplete", "none"],
+  [400, 10_201, "atomic publish batch contains duplicate message id", "none"],
+  [400, 10_054, "message size exceeds maximum allowed", "none"],
+  [503, 10_077, "maximum messages exceeded", "none"],
+  [503, 10_077, "no space left on device", "unclear"],
+  [400, 10_002, "resource limits exceeded for account", "part"],
+  [500, 10_047, "insufficient storage resources available", "part"],
+  [503, 10_008, "JetStream system temporarily unavailable", "unclear"],
+])("P1: a batch answered with status %i, code %i (%s): %s", (status, code, description, failure) => {
+  expect(batchFailure({ status, code, description })).toBe(failure);
 });

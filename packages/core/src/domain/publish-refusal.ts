@@ -87,9 +87,10 @@ const batchRefusals: ReadonlySet<number> = new Set([
 ]);
 
 /** What a JetStream error in answer to an atomic batch means for its events. */
-export function batchFailure(answer: { code: number; description: string }): BatchFailure {
+export function batchFailure(answer: { status: number; code: number; description: string }): BatchFailure {
   if (batchRefusals.has(answer.code)) return "none";
-  return answer.code === code.storeFailed && isLimit(answer.description) ? "none" : "unclear";
+  if (answer.code === code.storeFailed && isLimit(answer.description)) return "none";
+  return publishRefusal(answer, false, "").type === "unclear" ? "unclear" : "part";
 }
 
 /** The limits of "discard: new" come under `storeFailed`, beside real failures of the store. */
