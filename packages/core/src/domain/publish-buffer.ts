@@ -7,7 +7,7 @@ export interface PublishBufferLimits {
 }
 
 /** With many keys, as many as a server nearby can have under way. */
-export const usefulNearby = 1_024;
+export const usefulNearby = 2_048;
 /** Few keys wait for their turns, and their runs are to grow long enough for batches. */
 const usefulAtMost = 4_096;
 const fewKeys = 64;

@@ -18,7 +18,7 @@ export interface LanePublisher<E extends object> extends AsyncDisposable {
   publish<K extends keyof E & string>(event: OutgoingEvent<E, K>): Promise<PublishReceipt>;
   /**
    * Resolves when the buffer has room for an event as large as the largest so far, and holds no more than can be sent
-   * soon: 1,024 events, or 4,096 while fewer than 64 keys have any or where answers take 10 ms and more. Rejects with BUFFER_FULL when
+   * soon: 2,048 events, or 4,096 while fewer than 64 keys have any or where answers take 10 ms and more. Rejects with BUFFER_FULL when
    * there was none for `timeoutMs`, CLOSED or CONNECTION_CLOSED.
    */
   ready(): Promise<void>;
