@@ -234,27 +234,6 @@ test("R12: a stream that runs full of bytes in a run takes what fits, and says s
   expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
 });
 
-test("R12: an account that runs full in a run takes what fits, and says so of each other one", async ({
-  skip,
-}) => {
-  await using probe = await startServer(skip);
-  expect(probe.version).toBeDefined();
-  const config = `accounts: { A: { jetstream: { max_store: 100000 }, users: [ { user: a, password: a } ] } }
-    no_auth_user: a`;
-  await using server = await startTestServer({ config });
-  await using opened = await openTestLanes(server.url);
-  await using publisher = opened.lanes.publisher({ timeoutMs: 5_000 });
-  const outcomes = await Promise.all(
-    Array.from({ length: 300 }, (_, n) =>
-      outcomeOf(publisher.publish({ key: "hot", type: `n${n}`, data: "x".repeat(1_000) })),
-    ),
-  );
-  const taken = outcomes.filter((one) => typeof one !== "string").length;
-  expect(taken).toBeGreaterThan(0);
-  expect(outcomes.filter((one) => one === "STREAM_FULL")).toHaveLength(300 - taken);
-  expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
-}, 30_000);
-
 test("P1: events of a run are larger than the stream takes, its last one, too: they alone are refused", async ({
   skip,
 }) => {
