@@ -1,4 +1,4 @@
-import { LanekeeperError, openLanes } from "@lanekeeper/core";
+import { type CreateLanes, LanekeeperError, openLanes } from "@lanekeeper/core";
 import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
 import { laneOf } from "@lanekeeper/partitioner";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -394,4 +394,26 @@ test("2.10: publishes as ever, and refuses expectLastSeq with SERVER_TOO_OLD bef
   const guarded = publisher.publish({ key: "k0", type: "t", data: 1, expectLastSeq: 0 });
   expect(await outcomeOf(guarded)).toBe("SERVER_TOO_OLD");
   expect(await opened.stored()).toHaveLength(500);
+  const manager = await jetstreamManager(opened.connection);
+  expect((await manager.streams.info(opened.stream)).config).not.toHaveProperty("allow_atomic");
+});
+
+test("a new stream allows atomic batches on 2.15 and later, unless the stream maps or the caller says no", async () => {
+  await using server = await startTestServer();
+  const takesBatches = !/^2\.(?:[0-9]|1[0-4])\./.test(server.version);
+  const connection = await connect({ servers: server.url });
+  try {
+    const manager = await jetstreamManager(connection);
+    const allows = async (stream: string, create: Partial<CreateLanes>) => {
+      const lanes = await openLanes(connection, { stream, create: { subject: stream, lanes: 2, ...create } });
+      await lanes.close();
+      return (await manager.streams.info(stream)).config.allow_atomic === true;
+    };
+    expect(await allows("publisher", {})).toBe(takesBatches);
+    expect(await allows("account", { mapping: "account" })).toBe(takesBatches);
+    expect(await allows("stream", { mapping: "stream" })).toBe(false);
+    expect(await allows("no", { streamConfig: { allow_atomic: false } })).toBe(false);
+  } finally {
+    await connection.close();
+  }
 });

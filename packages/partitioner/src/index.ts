@@ -12,7 +12,7 @@ export {
   type Mapping,
   validateLayout,
 } from "./lane-layout.js";
-export { LaneRouter, type Route } from "./lane-router.js";
+export { type Address, LaneRouter, type Route } from "./lane-router.js";
 export { type LaneShares, laneShares } from "./lane-shares.js";
 export { laneFilter, laneSubject, type ParsedLaneSubject, parseLaneSubject } from "./lane-subject.js";
 export { type LayoutConfig, layoutConfig } from "./layout-config.js";

@@ -26,6 +26,20 @@ export interface Route {
   readonly subjectPrefix: string;
 }
 
+/** Where an event goes. */
+export interface Address {
+  readonly route: Route;
+  /** As `laneSubject` writes it. */
+  readonly subject: string;
+}
+
+/** What is known of a key: its route, and its subject with the type it was last asked with. */
+interface KnownKey {
+  readonly route: Route;
+  type: string | undefined;
+  subject: string;
+}
+
 /**
  * Lane subjects of one layout, for hot paths: the layout is checked once, and what was computed
  * for a key or a type is kept for as long as it is used.
@@ -36,7 +50,7 @@ export class LaneRouter {
   readonly layout: Readonly<LaneLayout>;
   readonly #root: string;
   readonly #intake: Intake | undefined;
-  readonly #byKey: BoundedCache<Route>;
+  readonly #byKey: BoundedCache<KnownKey>;
   readonly #byToken: BoundedCache<Route>;
   readonly #encodedTypes = new BoundedCache<{ readonly text: string }>(MAX_TYPES);
   readonly #decodedTypes = new BoundedCache<{ readonly text: string }>(MAX_TYPES);
@@ -65,11 +79,7 @@ export class LaneRouter {
    * @throws PartitionerError INVALID_KEY
    */
   route(key: string): Route {
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    const route = this.#makeRoute(key, encodeKey(key));
-    this.#byKey.set(key, route);
-    return route;
+    return this.#known(key).route;
   }
 
   /**
@@ -78,7 +88,21 @@ export class LaneRouter {
    * @throws PartitionerError INVALID_KEY, INVALID_TYPE
    */
   subject(event: { key: string; type: string }): string {
-    return this.route(event.key).subjectPrefix + this.#encodeType(event.type);
+    return this.address(event.key, event.type).subject;
+  }
+
+  /**
+   * Route and subject in one look-up. The object is good until the next call for this key.
+   *
+   * @throws PartitionerError INVALID_KEY, INVALID_TYPE
+   */
+  address(key: string, type: string): Address {
+    const known = this.#known(key);
+    if (known.type !== type) {
+      known.subject = known.route.subjectPrefix + this.#encodeType(type);
+      known.type = type;
+    }
+    return known;
   }
 
   /**
@@ -102,6 +126,14 @@ export class LaneRouter {
     const route = this.#routeOfToken(token, subject);
     checkLane(lane, route.lane, this.layout, subject);
     return { lane: route.lane, key: route.key, type: this.#decodeType(type, subject) };
+  }
+
+  #known(key: string): KnownKey {
+    const found = this.#byKey.get(key);
+    if (found !== undefined) return found;
+    const known = { route: this.#makeRoute(key, encodeKey(key)), type: undefined, subject: "" };
+    this.#byKey.set(key, known);
+    return known;
   }
 
   #routeOfToken(token: string, subject: string): Route {

@@ -1,6 +1,14 @@
 /** What a reply to a publish says. */
 export type PublishAnswer =
-  | { readonly type: "stored"; readonly stream: string; readonly seq: number; readonly duplicate: boolean }
+  | {
+      readonly type: "stored";
+      readonly stream: string;
+      /** Of a batch, its last event's. */
+      readonly seq: number;
+      readonly duplicate: boolean;
+      /** Events of the atomic batch that this is the answer to. */
+      readonly count?: number;
+    }
   | {
       readonly type: "error";
       /** HTTP-like class: 400, 500, 503. */
@@ -24,7 +32,7 @@ export function parsePublishAnswer(data: Uint8Array): PublishAnswer | undefined 
     return undefined;
   }
   if (typeof parsed !== "object" || parsed === null) return undefined;
-  const { stream, seq, duplicate, error } = parsed as Record<string, unknown>;
+  const { stream, seq, duplicate, count, error } = parsed as Record<string, unknown>;
   if (typeof error === "object" && error !== null) {
     const { code, err_code, description } = error as Record<string, unknown>;
     if (typeof err_code !== "number") return undefined;
@@ -36,7 +44,8 @@ export function parsePublishAnswer(data: Uint8Array): PublishAnswer | undefined 
     };
   }
   if (typeof stream !== "string" || !Number.isSafeInteger(seq) || (seq as number) < 1) return undefined;
-  return { type: "stored", stream, seq: seq as number, duplicate: duplicate === true };
+  const stored = { type: "stored", stream, seq: seq as number, duplicate: duplicate === true } as const;
+  return typeof count === "number" ? { ...stored, count } : stored;
 }
 
 /**

@@ -1,16 +1,21 @@
 import { LanekeeperError } from "./lanekeeper-error.js";
-import type { PendingPublish, PublishJob } from "./publish-pending.js";
+import { KeyLine, type PendingPublish } from "./publish-pending.js";
 
 export interface PublishBufferLimits {
   readonly maxPending: number;
   readonly maxPendingBytes: number;
 }
 
-/** Every key's events in call order, bounded by count and bytes over all keys. A key without events takes nothing. */
-export class PublishBuffer<J extends PublishJob> {
+/** With many keys, as many as a server nearby can have under way. */
+export const usefulNearby = 2_048;
+/** Few keys wait for their turns, and their runs are to grow long enough for batches. */
+const usefulAtMost = 4_096;
+const fewKeys = 64;
+
+/** Every key's events, bounded by count and bytes over all keys. A key without events takes nothing. */
+export class PublishBuffer<P extends PendingPublish> {
   readonly #limits: PublishBufferLimits;
-  /** The first event of each key that has any; the others hang on it. */
-  readonly #heads = new Map<string, PendingPublish<J>>();
+  readonly #lines = new Map<string, KeyLine<P>>();
   #count = 0;
   #bytes = 0;
   #largest = 0;
@@ -24,6 +29,11 @@ export class PublishBuffer<J extends PublishJob> {
     return this.#count;
   }
 
+  /** Keys that have events. */
+  get keys(): number {
+    return this.#lines.size;
+  }
+
   /** How many more events fit; none as long as one as large as the largest seen would not. */
   get room(): number {
     const { maxPending, maxPendingBytes } = this.#limits;
@@ -32,22 +42,33 @@ export class PublishBuffer<J extends PublishJob> {
     return Math.max(maxPending - this.#count, 0);
   }
 
-  /** The first event of each key. Events may be taken out while this is walked. */
-  heads(): IterableIterator<PendingPublish<J>> {
-    return this.#heads.values();
+  /**
+   * How many more events are worth having here: no more than {@link room}, and no more than can be sent soon. Events
+   * that wait for long outlive the young generation of the heap and are copied there again and again (ADR 0012).
+   *
+   * @param far whether the server is so far away that many events are under way
+   */
+  usefulRoom(far: boolean): number {
+    const useful = far || this.keys < fewKeys ? usefulAtMost : usefulNearby;
+    return Math.min(this.room, useful - this.#count);
   }
 
-  /** BUFFER_FULL or PAYLOAD_TOO_LARGE when there is no room for `job`. */
-  overflow(job: J): LanekeeperError | undefined {
+  /** Events may be taken out while this is walked. */
+  lines(): IterableIterator<KeyLine<P>> {
+    return this.#lines.values();
+  }
+
+  /** BUFFER_FULL or PAYLOAD_TOO_LARGE when there is no room for `publish`. */
+  overflow({ bytes }: P): LanekeeperError | undefined {
     const { maxPending, maxPendingBytes } = this.#limits;
-    if (job.bytes > maxPendingBytes) {
+    if (bytes > maxPendingBytes) {
       return new LanekeeperError(
         "PAYLOAD_TOO_LARGE",
-        `the event takes ${job.bytes} bytes and maxPendingBytes is ${maxPendingBytes}; raise it`,
+        `the event takes ${bytes} bytes and maxPendingBytes is ${maxPendingBytes}; raise it`,
       );
     }
-    if (job.bytes > this.#largest) this.#largest = job.bytes;
-    if (this.#count < maxPending && this.#bytes + job.bytes <= maxPendingBytes) return undefined;
+    if (bytes > this.#largest) this.#largest = bytes;
+    if (this.#count < maxPending && this.#bytes + bytes <= maxPendingBytes) return undefined;
     return new LanekeeperError(
       "BUFFER_FULL",
       `the buffer holds ${this.#count} events of ${this.#bytes} bytes (maxPending ${maxPending}, maxPendingBytes ${maxPendingBytes}); await ready() before publishing on`,
@@ -55,41 +76,44 @@ export class PublishBuffer<J extends PublishJob> {
   }
 
   /** True: it is its key's first. */
-  push(publish: PendingPublish<J>): boolean {
+  push(publish: P): boolean {
     this.#count++;
-    this.#bytes += publish.job.bytes;
-    const head = this.#heads.get(publish.job.key);
-    if (head === undefined) {
-      this.#heads.set(publish.job.key, publish);
+    this.#bytes += publish.bytes;
+    const line = this.#lines.get(publish.key);
+    if (line === undefined) {
+      const made = new KeyLine(publish);
+      publish.line = made;
+      this.#lines.set(publish.key, made);
       return true;
     }
-    head.tail.next = publish;
-    head.tail = publish;
+    publish.line = line;
+    line.length++;
+    line.tail.next = publish;
+    line.tail = publish;
     return false;
   }
 
-  /** Takes a key's first event out; returns the next one, first now. */
-  dropHead(head: PendingPublish<J>): PendingPublish<J> | undefined {
-    this.#forget(head);
+  /** Takes a line's first event out; returns the next one, first now. */
+  dropHead(line: KeyLine<P>): P | undefined {
+    const { head } = line;
     const { next } = head;
-    if (next === undefined) this.#heads.delete(head.job.key);
-    else {
-      next.tail = head.tail;
-      this.#heads.set(head.job.key, next);
-    }
+    this.#forget(line, head);
+    if (next === undefined) this.#lines.delete(head.key);
+    else line.head = next;
     return next;
   }
 
-  /** Takes the event behind a key's first one out. */
-  dropNext(head: PendingPublish<J>, next: PendingPublish<J>): void {
-    this.#forget(next);
-    head.next = next.next;
-    if (next.next === undefined) head.tail = head;
+  /** Takes the event behind `before` out. */
+  dropAfter(line: KeyLine<P>, before: P, dropped: P): void {
+    before.next = dropped.next;
+    if (line.tail === dropped) line.tail = before;
+    this.#forget(line, dropped);
   }
 
-  #forget(publish: PendingPublish<J>): void {
+  #forget(line: KeyLine<P>, publish: P): void {
     publish.phase = "done";
+    line.length--;
     this.#count--;
-    this.#bytes -= publish.job.bytes;
+    this.#bytes -= publish.bytes;
   }
 }

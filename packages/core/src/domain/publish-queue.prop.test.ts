@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LanekeeperError } from "./lanekeeper-error.js";
-import type { PendingPublish, PublishJob } from "./publish-pending.js";
+import type { BatchFailure } from "./publish-batches.js";
+import { PendingPublish } from "./publish-pending.js";
 import { PublishQueue } from "./publish-queue.js";
 import type { EventSight, StreamSight } from "./publish-sight.js";
 
@@ -46,13 +47,71 @@ describe("P1 against a model of the server", () => {
   });
 });
 
+describe("P1 with atomic batches", () => {
+  test("P1: long runs go out as batches and are stored in call order, each event once, whatever is lost, late or refused", () => {
+    let batches = 0;
+    fc.assert(
+      fc.property(runs, (steps) => {
+        const world = new World();
+        for (const one of steps) world.take(one);
+        world.heal();
+        batches += world.batchesStored;
+        expect(world.faults()).toEqual([]);
+      }),
+      { numRuns: 700 },
+    );
+    expect(batches).toBeGreaterThan(100);
+  });
+
+  const bites = (plant: Plant) =>
+    fc.check(
+      fc.property(runs, (steps) => {
+        const world = new World(plant);
+        for (const one of steps) world.take(one);
+        world.heal();
+        return world.faults().length === 0;
+      }),
+      { numRuns: 2_000, seed: 1 },
+    ).failed;
+
+  test("the check bites: a batch that is cut off taken for one of which nothing is stored breaks P1", () => {
+    expect(bites({ cutMeansRefused: true })).toBe(true);
+  });
+
+  test("the check bites: events of a batch without an outcome sent again under new ids are stored twice", () => {
+    expect(bites({ newIdsAfterBatch: true })).toBe(true);
+  });
+
+  test("the check bites: a server that stores a late batch although one of its ids is known stores events twice", () => {
+    expect(bites({ lateBatchesStored: true })).toBe(true);
+  });
+
+  test("the check bites: a batch of which a part is stored taken for one of which nothing is", () => {
+    expect(bites({ partTakenForNone: true })).toBe(true);
+  });
+
+  test("the check bites: a batch whose answer is counted from the wrong end gives receipts that are not true", () => {
+    expect(bites({ firstSeqTold: true })).toBe(true);
+  });
+});
+
 const windowMs = 4_000;
 const timeoutMs = 1_000;
 const refusal = (type: "refused" | "not-taken" | "unclear") =>
   ({ type, error: new LanekeeperError("STREAM_FULL", type) }) as const;
 
-/** How the server takes what it reads: "vague" stores it and answers with an error that leaves that open. */
-type Mood = "well" | "full" | "busy" | "unheard" | "vague";
+/** How the server takes what it reads: "vague" stores it and answers with an error that leaves that open, "tight" refuses, but stores half of a batch. */
+type Mood = "well" | "full" | "busy" | "unheard" | "vague" | "tight";
+
+/** Faults to plant, in the publisher or in what it counts on. */
+interface Plant {
+  readonly cutMeansRefused?: boolean;
+  readonly believedWindowMs?: number;
+  readonly newIdsAfterBatch?: boolean;
+  readonly lateBatchesStored?: boolean;
+  readonly firstSeqTold?: boolean;
+  readonly partTakenForNone?: boolean;
+}
 
 const key = fc.constantFrom("a", "b");
 const step = fc.oneof(
@@ -69,7 +128,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant("mood" as const),
-      mood: fc.constantFrom<Mood>("well", "full", "busy", "unheard", "vague"),
+      mood: fc.constantFrom<Mood>("well", "full", "busy", "unheard", "vague", "tight"),
     }),
   },
   {
@@ -79,44 +138,81 @@ const step = fc.oneof(
 );
 /** Long ones: short histories of random steps hardly get anywhere. */
 const history = fc.array(step, { minLength: 30, maxLength: 150, size: "max" });
+/** As above, with calls by the dozen, so that keys have runs long enough for batches. */
+const runs = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        type: fc.constant("run" as const),
+        key,
+        count: fc.integer({ min: 20, max: 90 }),
+      }),
+    },
+    { weight: 30, arbitrary: step },
+    { weight: 6, arbitrary: fc.record({ type: fc.constant("answer" as const), pick: fc.nat(9) }) },
+    { weight: 6, arbitrary: fc.record({ type: fc.constant("read" as const), pick: fc.nat(9) }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant("crash" as const), stored: fc.nat(90) }) },
+  ),
+  { minLength: 20, maxLength: 90, size: "max" },
+);
+type Run = { readonly type: "run"; readonly key: string; readonly count: number };
+type Crash = { readonly type: "crash"; readonly stored: number };
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-interface Job extends PublishJob {
+class Job extends PendingPublish {
   readonly number: number;
   /** The last sequence it expects of its key. */
   readonly expect: number | undefined;
+  /** Message id. */
+  id: string;
+
+  constructor(one: string, number: number, expectLast: number | undefined, deadlineAt: number) {
+    super(one, 10, expectLast === undefined, deadlineAt);
+    this.number = number;
+    this.expect = expectLast;
+    this.id = String(number);
+  }
 }
 
 interface Attempt {
-  readonly job: Job;
+  /** One, or those of a batch. */
+  readonly jobs: readonly { readonly job: Job; readonly id: string }[];
+  readonly batch: boolean;
   readonly token: number;
   readonly sentAt: number;
 }
 
-type Answer = { readonly token: number; readonly job: Job } & (
+type Answer = { readonly token: number } & (
   | { readonly type: "stored"; readonly seq: number; readonly duplicate: boolean }
   | { readonly type: "refused" | "not-taken" | "unclear" | "wrong-last" | "unheard" }
+  | { readonly type: "batch-stored"; readonly lastSeq: number; readonly count: number }
+  | { readonly type: "batch-failed"; readonly failure: BatchFailure }
 );
 
 class World {
   now = 0;
   readonly log: { readonly key: string; readonly number: number }[] = [];
   readonly #queue: PublishQueue<Job>;
-  readonly #plant: { cutMeansRefused?: boolean };
-  readonly #storedAt = new Map<number, { at: number; seq: number }>();
+  readonly #plant: Plant;
+  /** By message id. */
+  readonly #storedAt = new Map<string, { at: number; seq: number }>();
+  batchesStored = 0;
+  /** How much of the next batch is stored before the server dies; undefined: all. */
+  #crashAfter: number | undefined;
   /** Unread attempts by connection, each in order; the last one is the current. */
   readonly #wires: Attempt[][] = [[]];
   #answers: Answer[] = [];
   #connected = true;
   #mood: Mood = "well";
   #pings: number[] = [];
-  #eventLooks: PendingPublish<Job>[] = [];
+  #eventLooks: Job[] = [];
   #streamLook = false;
   #published = 0;
   readonly #outcome = new Map<number, LanekeeperError | number>();
   readonly #faults: string[] = [];
 
-  constructor(plant: { cutMeansRefused?: boolean; believedWindowMs?: number } = {}) {
+  constructor(plant: Plant = {}) {
     this.#plant = plant;
     const limits = {
       timeoutMs,
@@ -127,22 +223,37 @@ class World {
     const effects = {
       send: (job: Job, token: number) => {
         if (!this.#connected) this.#faults.push(`${job.number} was sent without a connection`);
-        this.#wires.at(-1)?.push({ job, token, sentAt: this.now });
-        return undefined;
+        if (this.#plant.newIdsAfterBatch && job.attempts > 1) job.id += "'";
+        this.#wires.at(-1)?.push({ jobs: [{ job, id: job.id }], batch: false, token, sentAt: this.now });
+      },
+      sendBatch: (jobs: readonly Job[], token: number) => {
+        if (!this.#connected) this.#faults.push("a batch was sent without a connection");
+        const [first] = jobs;
+        if (jobs.some((job) => job.key !== first?.key)) this.#faults.push("a batch has two keys");
+        if (jobs.some((job) => job.expect !== undefined)) this.#faults.push("a guarded event is in a batch");
+        const messages = jobs.map((job) => ({ job, id: job.id }));
+        this.#wires.at(-1)?.push({ jobs: messages, batch: true, token, sentAt: this.now });
       },
       resolve: (job: Job, seq: number) => this.#settle(job, seq),
       reject: (job: Job, error: LanekeeperError) => this.#settle(job, error),
-      lookForEvent: (publish: PendingPublish<Job>) => void this.#eventLooks.push(publish),
+      lookForEvent: (publish: Job) => void this.#eventLooks.push(publish),
       lookAtStream: () => {
         this.#streamLook = true;
       },
       ping: () => void this.#pings.push(this.now),
     };
-    this.#queue = new PublishQueue(limits, effects, true);
+    this.#queue = new PublishQueue<Job>(limits, effects, true);
+    this.#queue.allowBatches(3);
   }
 
-  take(one: Step): void {
+  take(one: Step | Run | Crash): void {
     switch (one.type) {
+      case "run":
+        for (let n = 0; n < one.count; n++) this.#publish(one.key, false);
+        return;
+      case "crash":
+        this.#crashAfter = one.stored;
+        return;
       case "publish":
         return this.#publish(one.key, one.guarded);
       case "read":
@@ -176,9 +287,10 @@ class World {
   /** Everything works again; then nothing may stay behind. */
   heal(): void {
     this.#mood = "well";
+    this.#crashAfter = undefined;
     this.#queue.setFault(undefined, this.now);
     this.#connect();
-    for (let round = 0; round < 400 && this.#queue.count > 0; round++) {
+    for (let round = 0; round < 4_000 && this.#queue.count > 0; round++) {
       for (const _ of [...this.#wires.flat()]) this.#read(0);
       while (this.#answers.length > 0) this.#answer(0);
       this.#look(true);
@@ -213,7 +325,7 @@ class World {
   #publish(one: string, guarded: boolean): void {
     const number = ++this.#published;
     const last = this.log.findLastIndex((event) => event.key === one) + 1;
-    const job = { key: one, bytes: 10, number, expect: guarded ? last : undefined };
+    const job = new Job(one, number, guarded ? last : undefined, this.now + timeoutMs);
     const fault = this.#queue.accept(job, this.now);
     if (fault !== undefined) this.#settle(job, fault);
   }
@@ -229,34 +341,72 @@ class World {
     const wire = wires[pick % Math.max(wires.length, 1)];
     const attempt = wire?.shift();
     if (attempt === undefined) return;
-    const answer = this.#store(attempt);
-    if (this.#connected && wire === this.#wires.at(-1)) this.#answers.push(answer);
+    const answer = attempt.batch ? this.#storeBatch(attempt) : this.#storeOne(attempt);
+    if (answer !== undefined && this.#connected && wire === this.#wires.at(-1)) this.#answers.push(answer);
   }
 
-  #store({ job, token }: Attempt): Answer {
-    if (this.#mood === "unheard") return { type: "unheard", token, job };
-    if (this.#mood === "busy") return { type: "not-taken", token, job };
-    const known = this.#storedAt.get(job.number);
+  #known(id: string): { seq: number } | undefined {
+    const known = this.#storedAt.get(id);
+    return known !== undefined && this.now < known.at + windowMs ? known : undefined;
+  }
+
+  #append(job: Job, id: string): number {
+    this.log.push({ key: job.key, number: job.number });
+    this.#storedAt.set(id, { at: this.now, seq: this.log.length });
+    return this.log.length;
+  }
+
+  #storeOne({ jobs: [message], token }: Attempt): Answer | undefined {
+    if (message === undefined) return undefined;
+    const { job, id } = message;
+    if (this.#mood === "unheard") return { type: "unheard", token };
+    if (this.#mood === "busy") return { type: "not-taken", token };
+    const known = this.#known(id);
     // As 2.15 does it: the expected sequence comes before the duplicate.
     if (job.expect !== undefined) {
       const last = this.log.findLastIndex((event) => event.key === job.key) + 1;
-      if (last !== job.expect) return { type: "wrong-last", token, job };
+      if (last !== job.expect) return { type: "wrong-last", token };
     }
-    if (known !== undefined && this.now < known.at + windowMs) {
-      return { type: "stored", token, job, seq: known.seq, duplicate: true };
+    if (known !== undefined) return { type: "stored", token, seq: known.seq, duplicate: true };
+    if (this.#mood === "full" || this.#mood === "tight") return { type: "refused", token };
+    const seq = this.#append(job, id);
+    if (this.#mood === "vague") return { type: "unclear", token };
+    return { type: "stored", token, seq, duplicate: false };
+  }
+
+  /** All of it or nothing; a server that dies meanwhile may leave a part, and says nothing. */
+  #storeBatch({ jobs, token }: Attempt): Answer | undefined {
+    if (this.#mood === "unheard") return { type: "unheard", token };
+    if (this.#mood === "busy" || this.#mood === "full")
+      return { type: "batch-failed", failure: "none", token };
+    if (jobs.some(({ id }) => this.#known(id) !== undefined) && !this.#plant.lateBatchesStored) {
+      return { type: "batch-failed", failure: "none", token };
     }
-    if (this.#mood === "full") return { type: "refused", token, job };
-    this.log.push({ key: job.key, number: job.number });
-    this.#storedAt.set(job.number, { at: this.now, seq: this.log.length });
-    if (this.#mood === "vague") return { type: "unclear", token, job };
-    return { type: "stored", token, job, seq: this.log.length, duplicate: false };
+    if (this.#mood === "tight") {
+      for (const { job, id } of jobs.slice(0, jobs.length / 2)) this.#append(job, id);
+      return { type: "batch-failed", failure: this.#plant.partTakenForNone ? "none" : "part", token };
+    }
+    const crashAfter = this.#crashAfter;
+    this.#crashAfter = undefined;
+    for (const { job, id } of jobs.slice(0, crashAfter ?? jobs.length)) this.#append(job, id);
+    if (crashAfter !== undefined) {
+      this.#cut();
+      return undefined;
+    }
+    this.batchesStored++;
+    if (this.#mood === "vague") return { type: "batch-failed", failure: "unclear", token };
+    return { type: "batch-stored", lastSeq: this.log.length, count: jobs.length, token };
   }
 
   #answer(pick: number): void {
     const [answer] = this.#answers.splice(pick % Math.max(this.#answers.length, 1), 1);
     if (answer === undefined) return;
     const { token } = answer;
-    if (answer.type === "stored") this.#queue.stored(token, answer.seq, answer.duplicate, this.now);
+    if (answer.type === "batch-failed") this.#queue.batchFailed(token, answer.failure, this.now);
+    else if (answer.type === "batch-stored") {
+      const seq = this.#plant.firstSeqTold ? answer.lastSeq - answer.count + 1 : answer.lastSeq;
+      this.#queue.batchStored(token, seq, this.now);
+    } else if (answer.type === "stored") this.#queue.stored(token, answer.seq, answer.duplicate, this.now);
     else if (answer.type === "unheard") this.#queue.noResponders(token, this.now);
     else if (answer.type === "wrong-last") {
       const error = new LanekeeperError("WRONG_LAST_SEQUENCE", "another last sequence");
@@ -274,7 +424,10 @@ class World {
     this.#queue.disconnected();
     this.#queue.roundTrip(undefined, this.now);
     if (this.#plant.cutMeansRefused) {
-      for (const token of [...unanswered, ...lost]) this.#queue.refused(token, refusal("refused"), this.now);
+      for (const token of [...unanswered, ...lost]) {
+        this.#queue.refused(token, refusal("refused"), this.now);
+        this.#queue.batchFailed(token, "none", this.now);
+      }
     }
   }
 
@@ -292,7 +445,7 @@ class World {
       for (const askedAt of this.#pings.splice(0)) this.#queue.roundTrip(askedAt, this.now);
     }
     for (const publish of this.#eventLooks.splice(0)) {
-      this.#queue.eventSeen(publish, readable ? this.#sight(publish.job) : unreadable, this.now);
+      this.#queue.eventSeen(publish, readable ? this.#sight(publish) : unreadable, this.now);
     }
     if (!this.#streamLook) return;
     this.#streamLook = false;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { publishRefusal } from "./publish-refusal.js";
+import { batchFailure, publishRefusal } from "./publish-refusal.js";
 
 const refusal = (status: number, code: number, description: string, guarded = false) => {
   const { type, error } = publishRefusal({ status, code, description }, guarded, "orders.1.k.t");
@@ -36,4 +36,18 @@ test("P1: in process, in flight and overload are tried again; other 503s are unc
 test("the message names subject, text and code", () => {
   const { error } = publishRefusal({ status: 400, code: 1, description: "nope" }, false, "orders.1.k.t");
   expect(error.message).toMatch(/"orders\.1\.k\.t".*"nope".*1/);
+});
+
+test.each([
+  [400, 10_174, "atomic publish is disabled", "none"],
+  [400, 10_176, "atomic publish batch is incomplete", "none"],
+  [400, 10_201, "atomic publish batch contains duplicate message id", "none"],
+  [400, 10_054, "message size exceeds maximum allowed", "none"],
+  [503, 10_077, "maximum messages exceeded", "none"],
+  [503, 10_077, "no space left on device", "unclear"],
+  [400, 10_002, "resource limits exceeded for account", "part"],
+  [500, 10_047, "insufficient storage resources available", "part"],
+  [503, 10_008, "JetStream system temporarily unavailable", "unclear"],
+])("P1: a batch answered with status %i, code %i (%s): %s", (status, code, description, failure) => {
+  expect(batchFailure({ status, code, description })).toBe(failure);
 });

@@ -1,4 +1,5 @@
 import { LanekeeperError } from "./lanekeeper-error.js";
+import type { BatchFailure } from "./publish-batches.js";
 
 /** What a JetStream error in answer to a publish means for the event. */
 export interface PublishRefusal {
@@ -52,8 +53,7 @@ export function publishRefusal(
     case code.storageResourcesExceeded:
       return refused("STREAM_FULL", `${text}; the account's JetStream limit is reached`);
     case code.storeFailed:
-      // The limits of "discard: new" come under this code, beside real failures of the store.
-      if (/^maximum (messages|bytes)/.test(answer.description)) {
+      if (isLimit(answer.description)) {
         return refused(
           "STREAM_FULL",
           `${text}; the stream is at its limit: raise it, or let events be handled and removed`,
@@ -69,6 +69,33 @@ export function publishRefusal(
   }
   if (answer.status === 503) return { type: "unclear", error: unsettled(text) };
   return refused("PUBLISH_REJECTED", text);
+}
+
+/** Refusals of an atomic batch that come before any of it is stored, and after which none of it will be (ADR 0012). */
+const batchRefusals: ReadonlySet<number> = new Set([
+  code.messageTooLarge,
+  code.headersTooLarge,
+  10_174, // not enabled on the stream
+  10_175, // an event without its sequence
+  10_176, // incomplete, or abandoned
+  10_177, // a header that batches may not have
+  10_179, // invalid batch id
+  10_199, // more events than the server takes
+  10_200, // invalid commit
+  10_201, // the id of one of them is known
+  10_210, // too many batches open
+]);
+
+/** What a JetStream error in answer to an atomic batch means for its events. */
+export function batchFailure(answer: { status: number; code: number; description: string }): BatchFailure {
+  if (batchRefusals.has(answer.code)) return "none";
+  if (answer.code === code.storeFailed && isLimit(answer.description)) return "none";
+  return publishRefusal(answer, false, "").type === "unclear" ? "unclear" : "part";
+}
+
+/** The limits of "discard: new" come under `storeFailed`, beside real failures of the store. */
+function isLimit(description: string): boolean {
+  return /^maximum (messages|bytes)/.test(description);
 }
 
 function refused(name: ConstructorParameters<typeof LanekeeperError>[0], message: string): PublishRefusal {

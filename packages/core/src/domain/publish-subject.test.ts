@@ -10,8 +10,8 @@ describe("subjects to publish to", () => {
       hash: "fnv1a",
       mapping: "publisher",
     });
-    expect(subjects.subject({ key: "customer-42", type: "a.b" })).toBe("orders.10.customer-42.a.b");
-    expect(subjects.route("customer-42").lane).toBe(10);
+    expect(subjects.address("customer-42", "a.b").subject).toBe("orders.10.customer-42.a.b");
+    expect(subjects.address("customer-42", "a.b").route.lane).toBe(10);
   });
 
   test("the intake's where the server maps, key and type in their places", () => {
@@ -24,13 +24,13 @@ describe("subjects to publish to", () => {
       intake: "sensors.*.{key}.*",
     });
     for (let round = 0; round < 2; round++) {
-      expect(subjects.subject({ key: "d 1", type: "hall.temp" })).toBe("sensors.hall.d%201.temp");
-      expect(subjects.subject({ key: "d2", type: "hall.temp" })).toBe("sensors.hall.d2.temp");
+      expect(subjects.address("d 1", "hall.temp").subject).toBe("sensors.hall.d%201.temp");
+      expect(subjects.address("d2", "hall.temp").subject).toBe("sensors.hall.d2.temp");
     }
-    expect(() => subjects.subject({ key: "d2", type: "temp" })).toThrow(
+    expect(() => subjects.address("d2", "temp").subject).toThrow(
       expect.objectContaining({ name: "LanekeeperError", code: "INVALID_TYPE" }),
     );
-    expect(() => subjects.subject({ key: "", type: "hall.temp" })).toThrow(
+    expect(() => subjects.address("", "hall.temp").subject).toThrow(
       expect.objectContaining({ name: "LanekeeperError", code: "INVALID_KEY" }),
     );
   });
@@ -43,7 +43,6 @@ describe("subjects to publish to", () => {
       hash: "fnv1a",
       mapping: "account",
     });
-    for (let n = 0; n < 1_100; n++)
-      expect(subjects.subject({ key: "k", type: `t${n}` })).toBe(`in.o.k.t${n}`);
+    for (let n = 0; n < 1_100; n++) expect(subjects.address("k", `t${n}`).subject).toBe(`in.o.k.t${n}`);
   });
 });

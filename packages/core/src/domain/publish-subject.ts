@@ -1,4 +1,5 @@
 import {
+  type Address,
   intakeSubject,
   type LaneLayout,
   LaneRouter,
@@ -22,19 +23,11 @@ export class PublishSubjects {
     this.#byServer = layout.mapping !== "publisher";
   }
 
-  /** @throws LanekeeperError INVALID_KEY */
-  route(key: string): Route {
-    try {
-      return this.#router.route(key);
-    } catch (cause) {
-      throw translate(cause);
-    }
-  }
-
   /** @throws LanekeeperError INVALID_KEY, INVALID_TYPE */
-  subject(event: { key: string; type: string }): string {
+  address(key: string, type: string): Address {
     try {
-      return this.#byServer ? this.#intakeSubject(event) : this.#router.subject(event);
+      if (!this.#byServer) return this.#router.address(key, type);
+      return { route: this.#router.route(key), subject: this.#intakeSubject({ key, type }) };
     } catch (cause) {
       throw translate(cause);
     }
@@ -60,6 +53,11 @@ export class PublishSubjects {
     const tail = after.join("");
     return (token) => head + token + tail;
   }
+}
+
+/** The subjects of all events of a key. */
+export function allOfKey(route: Route): string {
+  return `${route.subjectPrefix}>`;
 }
 
 const MAX_TYPES = 1_024;

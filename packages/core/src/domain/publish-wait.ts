@@ -5,6 +5,7 @@
 export class PublishWait {
   readonly #longest: number;
   #latency = 0;
+  #shortest = Number.POSITIVE_INFINITY;
 
   /** @param timeoutMs of a publish; a lost answer is to be noticed well within it */
   constructor(timeoutMs: number) {
@@ -14,6 +15,12 @@ export class PublishWait {
   /** An answer to a first attempt took `ms`. */
   answered(ms: number): void {
     this.#latency += (ms - this.#latency) / 8;
+    if (ms < this.#shortest) this.#shortest = ms;
+  }
+
+  /** Whether even the fastest answer so far took long: that is the way, and not what waits at the server. */
+  get far(): boolean {
+    return this.#shortest >= longWay && this.#shortest < Number.POSITIVE_INFINITY;
   }
 
   /** Until the answer to attempt number `attempt` (from 1) is overdue. */
@@ -28,6 +35,7 @@ export class PublishWait {
   }
 }
 
+const longWay = 10;
 const shortestAnswer = 500;
 const longestAnswer = 8_000;
 

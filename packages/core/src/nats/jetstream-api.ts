@@ -7,6 +7,8 @@ export interface JetStreamApi {
   /** Milliseconds a request may take; default 5,000. */
   readonly timeoutMs: number;
   readonly manager: JetStreamManager;
+  /** Of the server this connection is on now. */
+  serverVersion(): string;
   /** For making and changing streams: nats-server 2.10 takes seconds over one with thousands of subjects. */
   readonly patientManager: JetStreamManager;
 }
@@ -27,5 +29,6 @@ export async function jetStreamApi(
   const prefix = options.domain
     ? `$JS.${options.domain}.API`
     : (options.apiPrefix ?? "$JS.API").replace(/\.$/, "");
-  return { prefix, timeoutMs, manager, patientManager };
+  const serverVersion = () => connection.info?.version ?? "unknown";
+  return { prefix, timeoutMs, manager, patientManager, serverVersion };
 }

@@ -1,11 +1,6 @@
 import { headers, type Msg, type MsgHdrs, type NatsConnection, nuid } from "@nats-io/nats-core";
-import type {
-  MappingProbe,
-  PublishHeaders,
-  PublishListener,
-  PublishMessage,
-  PublishPort,
-} from "../runtime/publish-port.js";
+import { type BatchPlace, headerBlock } from "../domain/publish-headers.js";
+import type { MappingProbe, PublishListener, PublishMessage, PublishPort } from "../runtime/publish-port.js";
 import { translateApiError } from "./api-error.js";
 import { newInbox } from "./inbox.js";
 
@@ -29,12 +24,21 @@ class PublishAdapter implements PublishPort {
   readonly #inbox: string;
   #subscription: ReplySubscription | undefined;
   #listener: PublishListener | undefined;
-  #batch: { readonly message: PublishMessage; readonly token: number }[] = [];
+  /** What is to be sent, and its tokens; an array of messages is an atomic batch. */
+  #waiting: (PublishMessage | readonly PublishMessage[])[] = [];
+  #tokens: number[] = [];
   #scheduled: NodeJS.Immediate | undefined;
+  /** The client reads both before `publish()` returns, so one of each serves for all. */
+  readonly #headers = new EncodedHeaders();
+  readonly #withReply: { reply: string; headers: MsgHdrs };
+  readonly #withoutReply: { headers: MsgHdrs };
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
     this.#inbox = `${newInbox(connection)}.`;
+    const headers = this.#headers as unknown as MsgHdrs;
+    this.#withReply = { reply: "", headers };
+    this.#withoutReply = { headers };
   }
 
   listen(listener: PublishListener): void {
@@ -52,14 +56,12 @@ class PublishAdapter implements PublishPort {
     }
   }
 
-  encodeHeaders(headers: PublishHeaders): Uint8Array {
-    return headerBlock(headers);
+  send(message: PublishMessage, token: number): void {
+    this.#enqueue(message, token);
   }
 
-  send(message: PublishMessage, token: number): void {
-    this.#scheduled ??= setImmediate(this.#flush);
-    // A caller that never lets the event loop turn still gets its events out.
-    if (this.#batch.push({ message, token }) >= MAX_BATCH) this.#flush();
+  sendBatch(messages: readonly PublishMessage[], token: number): void {
+    this.#enqueue(messages, token);
   }
 
   probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[]> {
@@ -68,33 +70,64 @@ class PublishAdapter implements PublishPort {
 
   close(): void {
     clearImmediate(this.#scheduled);
-    this.#batch = [];
+    this.#waiting = [];
+    this.#tokens = [];
     if (!this.#connection.isClosed()) this.#subscription?.unsubscribe();
+  }
+
+  #enqueue(what: PublishMessage | readonly PublishMessage[], token: number): void {
+    this.#scheduled ??= setImmediate(this.#flush);
+    this.#tokens.push(token);
+    // A caller that never lets the event loop turn still gets its events out.
+    if (this.#waiting.push(what) >= MAX_WAITING) this.#flush();
   }
 
   readonly #flush = (): void => {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
-    const batch = this.#batch;
-    this.#batch = [];
-    for (const { message, token } of batch) this.#publish(message, token);
+    const waiting = this.#waiting;
+    const tokens = this.#tokens;
+    this.#waiting = [];
+    this.#tokens = [];
+    for (let i = 0; i < waiting.length; i++) {
+      const what = waiting[i] as PublishMessage | readonly PublishMessage[];
+      const token = tokens[i] as number;
+      try {
+        if ("subject" in what) this.#publish(what, token, undefined);
+        else this.#publishBatch(what, token);
+      } catch (error) {
+        const { subject } = "subject" in what ? what : (what[0] as PublishMessage);
+        const reason = translateApiError(error, `publishing to "${subject}"`);
+        // Never from within send(): whoever sends is in the middle of a decision.
+        queueMicrotask(() => this.#listener?.notSent(token, reason));
+      }
+    }
   };
 
-  #publish(message: PublishMessage, token: number): void {
-    try {
-      this.#connection.publish(message.subject, message.payload, {
-        reply: this.#inbox + token.toString(36),
-        headers: new EncodedHeaders(message.headers) as unknown as MsgHdrs,
-      });
-    } catch (error) {
-      const reason = translateApiError(error, `publishing to "${message.subject}"`);
-      // Never from within send(): whoever sends is in the middle of a decision.
-      queueMicrotask(() => this.#listener?.notSent(token, reason));
+  /** Only the last message asks for an answer: it is about the batch as a whole. */
+  #publishBatch(messages: readonly PublishMessage[], token: number): void {
+    const id = `${this.idPrefix}.${token.toString(36)}`;
+    const last = messages.length;
+    let sequence = 0;
+    for (const message of messages) {
+      sequence++;
+      this.#publish(message, token, { id, sequence, commit: sequence === last });
     }
+  }
+
+  #publish(message: PublishMessage, token: number, batch: BatchPlace | undefined): void {
+    // A small Buffer comes from a pool; a TextEncoder allocates for each.
+    this.#headers.bytes = Buffer.from(headerBlock(message.id, message.moreHeaders, batch));
+    if (batch?.commit === false) {
+      this.#connection.publish(message.subject, message.payload, this.#withoutReply);
+      return;
+    }
+    this.#withReply.reply = this.#inbox + token.toString(36);
+    this.#connection.publish(message.subject, message.payload, this.#withReply);
   }
 }
 
-const MAX_BATCH = 512;
+const MAX_WAITING = 512;
 
 function dispatch(listener: PublishListener, message: Msg, prefixLength: number): void {
   const token = Number.parseInt(message.subject.slice(prefixLength), 36);
@@ -111,26 +144,11 @@ function dispatch(listener: PublishListener, message: Msg, prefixLength: number)
  * and rebuilds the whole block at every call; a retry would pay for it again.
  */
 class EncodedHeaders {
-  readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
+  bytes: Uint8Array = new Uint8Array(0);
 
   encode(): Uint8Array {
-    return this.#bytes;
+    return this.bytes;
   }
-}
-
-/** The caller has checked every part: no line break can be in any of them. */
-function headerBlock({ id, expect, lines }: PublishHeaders): Uint8Array {
-  let text = `NATS/1.0\r\nNats-Msg-Id: ${id}\r\n`;
-  if (expect !== undefined) {
-    text += `Nats-Expected-Last-Subject-Sequence: ${expect.lastSeq}\r\nNats-Expected-Last-Subject-Sequence-Subject: ${expect.filter}\r\n`;
-  }
-  if (lines !== undefined) for (const [name, value] of lines) text += `${name}: ${value}\r\n`;
-  // A small Buffer comes from a pool; a TextEncoder allocates for each.
-  return Buffer.from(`${text}\r\n`);
 }
 
 /**

@@ -64,6 +64,7 @@ export function snapshotOf(info: StreamInfo): StreamSnapshot {
     transform: transformOf(config),
     metadata: config.metadata ?? {},
     duplicateWindowMs: nanosToMs(config.duplicate_window ?? 0),
+    allowAtomic: config.allow_atomic === true,
     trims: (config.max_age ?? 0) > 0 || (config.max_msgs ?? -1) > 0 || (config.max_bytes ?? -1) > 0,
     messages: state.messages,
     deleted: state.num_deleted ?? 0,

@@ -1,8 +1,10 @@
 import { type LaneLayout, layoutConfig, layoutFromMetadata } from "@lanekeeper/partitioner";
 import type { StreamConfig, StreamInfo } from "@nats-io/jetstream";
+import { oldestWithBatches } from "../domain/batch-support.js";
 import { foreignSubjects } from "../domain/foreign-subjects.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { carrierFault } from "../domain/layout-state.js";
+import { versionAtLeast } from "../domain/server-version.js";
 import { unsafeSettings } from "../domain/stream-rules.js";
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
 import type { JetStreamApi } from "./jetstream-api.js";
@@ -63,8 +65,12 @@ async function readStream(api: JetStreamApi, stream: string): Promise<StreamInfo
 async function createStream(api: JetStreamApi, stream: string, wish: StreamWish): Promise<StreamInfo> {
   const wanted = layoutConfig(wish.layout);
   const { metadata, ...rest } = wish.streamConfig;
+  // Only where publishers send batches; an older server would not know the setting.
+  const takesBatches =
+    wish.layout.mapping !== "stream" && versionAtLeast(api.serverVersion(), oldestWithBatches);
   const config = {
     deny_delete: true,
+    ...(takesBatches ? { allow_atomic: true } : {}),
     // nats-server 2.15 allows 1,000 when nothing is said: fewer than one group of 1,024 lanes needs.
     max_consumers: Math.max(1_000, wish.layout.lanes * groupsAtMost),
     ...rest,

@@ -1,27 +1,20 @@
 import type { LanekeeperError } from "../domain/lanekeeper-error.js";
 
-/** One attempt's worth of an event, encoded once and kept until the outcome is known. */
+/** What an attempt carries; the same for each attempt at an event. */
 export interface PublishMessage {
   readonly subject: string;
   readonly payload: Uint8Array;
-  /** As `PublishPort.encodeHeaders` made them. */
-  readonly headers: Uint8Array;
-}
-
-export interface PublishHeaders {
   /** `Nats-Msg-Id`. */
   readonly id: string;
-  /** The last sequence that the stream is expected to hold under `filter`. */
-  readonly expect?: { readonly lastSeq: number; readonly filter: string };
-  /** The caller's, checked. */
-  readonly lines?: readonly (readonly [name: string, value: string])[];
+  /** Header lines beside the message id, as `moreHeaderLines` made them. */
+  readonly moreHeaders: string;
 }
 
 /** Told of every reply; must not throw. */
 export interface PublishListener {
   answered(token: number, data: Uint8Array): void;
   noResponders(token: number): void;
-  /** The client refused to write this attempt; CONNECTION_CLOSED when the connection is closed or draining. */
+  /** The client refused to write this attempt, or the last of this batch; CONNECTION_CLOSED when the connection is closed or draining. */
   notSent(token: number, error: LanekeeperError): void;
   /** The server refuses this connection the reply subscription: no answer will ever come. */
   inboxDenied(error: Error): void;
@@ -41,9 +34,10 @@ export interface PublishPort {
   readonly idPrefix: string;
   /** @throws LanekeeperError CONNECTION_CLOSED */
   listen(listener: PublishListener): void;
-  encodeHeaders(headers: PublishHeaders): Uint8Array;
   /** Soon, in the order of the calls. */
   send(message: PublishMessage, token: number): void;
+  /** As one atomic batch, at least two messages; soon, in the order of the calls. One answer comes for all. */
+  sendBatch(messages: readonly PublishMessage[], token: number): void;
   /**
    * The subjects as which probes come out of the server's mappings, in order; undefined for one that was not seen.
    * Nothing is stored. Never rejects.

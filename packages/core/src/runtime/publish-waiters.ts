@@ -11,6 +11,7 @@ export class PublishWaiters {
   readonly #roomLeft: () => number;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #wakeAt: number;
   /** In order of their calls. */
   readonly #forRoom = new Map<Waiter, Timer>();
   readonly #forSettled = new Set<{ readonly upTo: number; left: number; readonly resolve: () => void }>();
@@ -18,8 +19,13 @@ export class PublishWaiters {
   #settled = 0;
   #stopped: LanekeeperError | undefined;
 
-  constructor(roomLeft: () => number, clock: Clock, timeoutMs: number) {
+  /**
+   * @param wakeAt who waits goes on once this much room is left: a few thousand at a time instead of one by one, each
+   *   with a timer and a promise
+   */
+  constructor(roomLeft: () => number, clock: Clock, timeoutMs: number, wakeAt = 1) {
     this.#roomLeft = roomLeft;
+    this.#wakeAt = wakeAt;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
   }
@@ -55,9 +61,9 @@ export class PublishWaiters {
 
   /** There is room; rejects with BUFFER_FULL when there was none for the timeout. */
   room(): Promise<void> {
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
+    if (this.#forRoom.size === 0 && this.#roomLeft() > 0) return atOnce;
     return new Promise((resolve, reject) => {
-      if (this.#stopped !== undefined) return reject(this.#stopped);
-      if (this.#roomLeft() > this.#forRoom.size) return resolve();
       const waiter = { resolve, reject };
       this.#forRoom.set(
         waiter,
@@ -66,10 +72,16 @@ export class PublishWaiters {
     });
   }
 
-  /** Something may have left the buffer: as many go on as there is room for, so that each finds it. */
-  onRoom(): void {
+  /**
+   * Something may have left the buffer: as many go on as there is room for, so that each finds it.
+   *
+   * @param least "any": also when it is less than what is waited for; from time to time, or a few events without an
+   *   outcome would hold up everybody
+   */
+  onRoom(least: "enough" | "any" = "enough"): void {
     if (this.#forRoom.size === 0) return;
     let room = this.#roomLeft();
+    if (least === "enough" && room < this.#wakeAt) return;
     for (const [waiter, timer] of this.#forRoom) {
       if (room-- <= 0) return;
       timer.stop();
@@ -101,3 +113,5 @@ export class PublishWaiters {
     );
   }
 }
+
+const atOnce = Promise.resolve();

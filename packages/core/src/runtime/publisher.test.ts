@@ -9,8 +9,12 @@ import { createPublisher } from "./publisher.js";
 import { StreamWatch } from "./stream-watch.js";
 
 /** A publisher whose connection is a list of what was sent. */
-function setUp(options: PublisherOptions = {}) {
+function setUp(
+  options: PublisherOptions = {},
+  stream: { allowAtomic?: boolean; serverVersion?: string } = {},
+) {
   const sent: { message: PublishMessage; token: number }[] = [];
+  const batches: { messages: readonly PublishMessage[]; token: number }[] = [];
   const changes = new Set<(change: ConnectionChange) => void>();
   const state: { listener?: PublishListener; closed: boolean } = { closed: false };
   const port: PublishPort = {
@@ -18,8 +22,8 @@ function setUp(options: PublisherOptions = {}) {
     listen: (listener) => {
       state.listener = listener;
     },
-    encodeHeaders: ({ id }) => new TextEncoder().encode(id),
     send: (message, token) => void sent.push({ message, token }),
+    sendBatch: (messages, token) => void batches.push({ messages, token }),
     probe: async () => [],
     close: () => {
       state.closed = true;
@@ -36,10 +40,13 @@ function setUp(options: PublisherOptions = {}) {
   const context: LanesContext = {
     stream: "ORDERS",
     layout,
-    opened: { duplicateWindowMs: 120_000 } as LanesContext["opened"],
+    opened: {
+      duplicateWindowMs: 120_000,
+      allowAtomic: stream.allowAtomic ?? false,
+    } as LanesContext["opened"],
     streamPort,
     connection: {
-      serverVersion: "2.15.1",
+      serverVersion: stream.serverVersion ?? "2.15.1",
       serverId: "server",
       clustered: false,
       maxPayloadBytes: 1_000,
@@ -61,7 +68,7 @@ function setUp(options: PublisherOptions = {}) {
   const tell = (change: ConnectionChange) => {
     for (const observe of [...changes]) observe(change);
   };
-  return { publisher, sent, state, answer, tell, observers: changes };
+  return { publisher, sent, batches, state, answer, tell, observers: changes };
 }
 
 const codeOf = (work: Promise<unknown>) =>
@@ -135,7 +142,7 @@ test("P1: a codec that publishes, too, does not get the outer event's id", async
     },
   });
   const outer = codeOf(publisher.publish({ key: "outer", type: "t", data: "outer" }));
-  const ids = sent.map(({ message }) => new TextDecoder().decode(message.headers));
+  const ids = sent.map(({ message }) => message.id);
   expect(new Set(ids).size).toBe(2);
   for (const { token } of sent) answer(token, '{"stream":"ORDERS","seq":1}');
   expect(await outer).toBe("resolved");
@@ -148,3 +155,108 @@ test("size is checked before the wire, headers included", async () => {
   expect(sent).toEqual([]);
   await publisher.close();
 });
+
+describe("atomic batches", () => {
+  const publishRun = (publisher: ReturnType<typeof setUp>["publisher"], count: number) =>
+    Array.from({ length: count }, () => publisher.publish(event));
+
+  test("P1: what waits behind a key's first event goes out as one batch; every receipt has its own sequence", async () => {
+    const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
+    const receipts = publishRun(publisher, 101);
+    expect([sent.length, batches.length]).toEqual([1, 0]);
+    answer(sent[0]?.token ?? 0, '{"stream":"ORDERS","seq":5}');
+    expect([sent.length, batches[0]?.messages.length]).toEqual([1, 100]);
+    answer(batches[0]?.token ?? 0, '{"stream":"ORDERS","seq":1100,"batch":"x","count":100}');
+    const seqs = (await Promise.all(receipts)).map(({ seq, duplicate }) => `${seq}${duplicate}`);
+    expect(seqs).toEqual(["5false", ...Array.from({ length: 100 }, (_, n) => `${1_001 + n}false`)]);
+    await publisher.close();
+  });
+
+  test.each([
+    ["the stream does not allow them", { allowAtomic: false }],
+    ["the server is older than those they were proved on", { allowAtomic: true, serverVersion: "2.14.5" }],
+  ])("none are sent when %s", async (_, stream) => {
+    const { publisher, sent, batches, answer } = setUp({}, stream);
+    const receipts = publishRun(publisher, 101);
+    for (let n = 0; n < 101; n++) answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 1}}`);
+    await Promise.all(receipts);
+    expect([sent.length, batches.length]).toEqual([101, 0]);
+    await publisher.close();
+  });
+
+  test("P1: a refused batch goes on one by one under the same ids, and batches pause", async () => {
+    const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
+    const receipts = publishRun(publisher, 101);
+    answer(sent[0]?.token ?? 0, '{"stream":"ORDERS","seq":1}');
+    const error = '{"error":{"code":429,"err_code":10210,"description":"atomic publish too many inflight"}}';
+    answer(batches[0]?.token ?? 0, error);
+    for (let n = 1; n <= 100; n++) answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 1}}`);
+    expect((await Promise.all(receipts)).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 101 }, (_, n) => n + 1),
+    );
+    expect(sent.slice(1).map(({ message }) => message.id)).toEqual(batches[0]?.messages.map(({ id }) => id));
+    expect(batches).toHaveLength(1);
+    await publisher.close();
+  });
+
+  test("P1: a plain PubAck for a batch says nothing about its other events: they go one by one, and no batch follows", async () => {
+    const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
+    const receipts = publishRun(publisher, 101);
+    answer(sent[0]?.token ?? 0, '{"stream":"ORDERS","seq":1}');
+    answer(batches[0]?.token ?? 0, '{"stream":"ORDERS","seq":101}');
+    for (let n = 1; n <= 100; n++)
+      answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 1},"duplicate":true}`);
+    expect((await Promise.all(receipts)).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: 101 }, (_, n) => n + 1),
+    );
+    expect([sent.length, batches.length]).toEqual([101, 1]);
+    await publisher.close();
+  });
+
+  test("an event with expectLastSeq is in no batch", async () => {
+    const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
+    const receipts = publishRun(publisher, 41);
+    receipts.push(publisher.publish({ ...event, expectLastSeq: 41 }));
+    receipts.push(...publishRun(publisher, 2));
+    answer(sent[0]?.token ?? 0, '{"stream":"ORDERS","seq":1}');
+    expect(batches[0]?.messages).toHaveLength(40);
+    answer(batches[0]?.token ?? 0, '{"stream":"ORDERS","seq":41,"batch":"x","count":40}');
+    expect(sent[1]?.message.moreHeaders).toMatch(/^Nats-Expected-Last-Subject-Sequence: 41/);
+    for (let n = 1; n <= 3; n++) answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 41}}`);
+    await Promise.all(receipts);
+    await publisher.close();
+  });
+
+  test("events nearly as large as the server takes go alone: a batch's headers would make them too large", async () => {
+    const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
+    const large = { ...event, data: new Uint8Array(900) };
+    const receipts = Array.from({ length: 60 }, () => publisher.publish(large));
+    for (let n = 0; n < 60; n++) answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 1}}`);
+    await Promise.all(receipts);
+    expect([sent.length, batches.length]).toEqual([60, 0]);
+    await publisher.close();
+  });
+});
+
+test.each([
+  { keys: 1_000, held: 2_048 },
+  { keys: 10, held: 4_096 },
+])(
+  "ready() holds back at $held events of $keys keys, though publish() takes them up to maxPending",
+  async ({ keys, held }) => {
+    const { publisher } = setUp();
+    const calls: Promise<string>[] = [];
+    const publishOne = () => {
+      calls.push(codeOf(publisher.publish({ ...event, key: `k${calls.length % keys}` })));
+    };
+    for (let n = 0; n < held; n++) {
+      await publisher.ready();
+      publishOne();
+    }
+    const waiting = codeOf(publisher.ready());
+    const turn = new Promise((resolve) => setImmediate(resolve, "held back"));
+    expect(await Promise.race([waiting, turn])).toBe("held back");
+    publishOne();
+    expect(await Promise.race([calls.at(-1), turn])).toBe("held back");
+  },
+);

@@ -1,14 +1,14 @@
-import type { Route } from "@lanekeeper/partitioner";
+import { oldestWithBatches } from "../domain/batch-support.js";
 import type { OutgoingEvent, PublishReceipt } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
-import { show } from "../domain/option-faults.js";
-import { PlainAckReader, parsePublishAnswer } from "../domain/publish-ack.js";
-import { checkExpectLastSeq, checkId, headerLines } from "../domain/publish-input.js";
-import type { PendingPublish, PublishJob } from "../domain/publish-pending.js";
-import { type PublishEffects, PublishQueue } from "../domain/publish-queue.js";
-import { publishRefusal } from "../domain/publish-refusal.js";
+import { PlainAckReader, type PublishAnswer, parsePublishAnswer } from "../domain/publish-ack.js";
+import { leastEventsPerKey } from "../domain/publish-batches.js";
+import { usefulNearby } from "../domain/publish-buffer.js";
+import type { PublishEffects } from "../domain/publish-effects.js";
+import { PublishQueue } from "../domain/publish-queue.js";
+import { batchFailure, publishRefusal } from "../domain/publish-refusal.js";
 import type { StreamSight } from "../domain/publish-sight.js";
-import { PublishSubjects } from "../domain/publish-subject.js";
+import { allOfKey } from "../domain/publish-subject.js";
 import {
   type PublisherOptions,
   type ResolvedPublisherOptions,
@@ -19,10 +19,13 @@ import type { Timer } from "./clock.js";
 import type { ConnectionChange } from "./connection-port.js";
 import type { LanePublisher } from "./lane-publisher.js";
 import type { LanesContext } from "./lanes-context.js";
+import type { PublishEvent } from "./publish-event.js";
+import { PublishIntake } from "./publish-intake.js";
 import { mappingFault } from "./publish-mapping-check.js";
-import type { PublishListener, PublishMessage, PublishPort } from "./publish-port.js";
+import type { PublishListener, PublishPort } from "./publish-port.js";
 import { searchEvent } from "./publish-search.js";
 import { PublishWaiters } from "./publish-waiters.js";
+import type { StreamSnapshot } from "./stream-port.js";
 import type { StreamState } from "./stream-watch.js";
 
 /** @throws LanekeeperError INVALID_OPTIONS, CONNECTION_CLOSED */
@@ -38,23 +41,13 @@ export function createPublisher<E extends object>(
   );
 }
 
-/** An accepted event with what is needed to send it again and to settle its call. */
-interface Job extends PublishJob, PublishMessage {
-  /** Counts accepted calls. */
-  readonly number: number;
-  readonly id: string;
-  readonly route: Route;
-  readonly expectLastSeq: number | undefined;
-  readonly resolve: (receipt: PublishReceipt) => void;
-  readonly reject: (error: LanekeeperError) => void;
-}
-
-class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffects<Job>, PublishListener {
+class QueuedPublisher<E extends object>
+  implements LanePublisher<E>, PublishEffects<PublishEvent>, PublishListener
+{
   readonly #context: LanesContext;
   readonly #port: PublishPort;
-  readonly #options: ResolvedPublisherOptions;
-  readonly #queue: PublishQueue<Job>;
-  readonly #subjects: PublishSubjects;
+  readonly #queue: PublishQueue<PublishEvent>;
+  readonly #intake: PublishIntake;
   readonly #plainAck: PlainAckReader;
   readonly #waiters: PublishWaiters;
   readonly #stopObserving: (() => void)[];
@@ -68,13 +61,18 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   constructor(context: LanesContext, port: PublishPort, options: ResolvedPublisherOptions) {
     this.#context = context;
     this.#port = port;
-    this.#options = options;
-    const { connection, opened, layout, watch, clock } = context;
+    const { connection, opened, watch, clock } = context;
     const limits = { ...options, duplicateWindowMs: opened.duplicateWindowMs };
-    this.#queue = new PublishQueue<Job>(limits, this, connection.isConnected());
-    this.#subjects = new PublishSubjects(layout);
+    this.#queue = new PublishQueue<PublishEvent>(limits, this, connection.isConnected());
+    this.#queue.allowBatches(this.#leastPerKey(opened));
+    this.#intake = new PublishIntake(context, options, port.idPrefix);
     this.#plainAck = new PlainAckReader(context.stream);
-    this.#waiters = new PublishWaiters(() => this.#queue.room, clock, options.timeoutMs);
+    this.#waiters = new PublishWaiters(
+      () => this.#queue.usefulRoom,
+      clock,
+      options.timeoutMs,
+      Math.min(options.maxPending, usefulNearby) / 4,
+    );
     this.#tickMs = Math.min(Math.max(options.timeoutMs / 20, 10), 100);
     port.listen(this);
     this.#stopObserving = [
@@ -85,14 +83,23 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   }
 
   publish<K extends keyof E & string>(event: OutgoingEvent<E, K>): Promise<PublishReceipt> {
-    return new Promise((resolve, reject) => {
-      // A throw in here rejects the promise.
-      const job = this.#prepare(event, resolve, reject);
-      const fault = this.#queue.accept(job, this.#now());
-      if (fault !== undefined) return reject(fault);
+    let taken: PublishEvent;
+    try {
+      taken = this.#intake.take(event, this.#accepted, this.#now);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const receipt = new Promise<PublishReceipt>((resolve, reject) => {
+      taken.resolve = resolve;
+      taken.reject = reject;
+    });
+    const fault = this.#queue.accept(taken, this.#now());
+    if (fault !== undefined) taken.reject(fault);
+    else {
       this.#waiters.onAccepted();
       this.#timer ??= this.#context.clock.after(this.#tickMs, this.#tick);
-    });
+    }
+    return receipt;
   }
 
   ready(): Promise<void> {
@@ -114,23 +121,27 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 
   // ── what the queue does ───────────────────────────────────────────────────────────────────────────────────────
 
-  send(job: Job, token: number): void {
-    this.#port.send(job, token);
+  send(event: PublishEvent, token: number): void {
+    this.#port.send(event, token);
   }
 
-  resolve(job: Job, seq: number, duplicate: boolean): void {
-    job.resolve({ lane: job.route.lane, seq, duplicate });
-    this.#waiters.onSettled(job.number);
+  sendBatch(events: readonly PublishEvent[], token: number): void {
+    this.#port.sendBatch(events, token);
   }
 
-  reject(job: Job, error: LanekeeperError): void {
-    job.reject(error);
-    this.#waiters.onSettled(job.number);
+  resolve(event: PublishEvent, seq: number, duplicate: boolean): void {
+    event.resolve({ lane: event.route.lane, seq, duplicate });
+    this.#waiters.onSettled(event.number);
   }
 
-  lookForEvent(publish: PendingPublish<Job>): void {
-    void searchEvent(this.#context.streamPort, publish.job, allOfKey(publish.job.route)).then((sight) => {
-      this.#queue.eventSeen(publish, sight, this.#now());
+  reject(event: PublishEvent, error: LanekeeperError): void {
+    event.reject(error);
+    this.#waiters.onSettled(event.number);
+  }
+
+  lookForEvent(event: PublishEvent): void {
+    void searchEvent(this.#context.streamPort, event, allOfKey(event.route)).then((sight) => {
+      this.#queue.eventSeen(event, sight, this.#now());
       this.#waiters.onRoom();
     });
   }
@@ -155,8 +166,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   answered(token: number, data: Uint8Array): void {
     const now = this.#now();
     const seq = this.#plainAck.seqOf(data);
-    if (seq > 0) this.#queue.stored(token, seq, false, now);
-    else this.#answeredOtherwise(token, data, now);
+    if (seq === 0 || !this.#queue.stored(token, seq, false, now)) this.#answeredOtherwise(token, data, now);
     this.#waiters.onRoom();
   }
 
@@ -167,6 +177,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 
   notSent(token: number, error: LanekeeperError): void {
     if (error.code === "CONNECTION_CLOSED") this.#stop(error);
+    else if (this.#queue.batchOf(token) !== undefined) this.#queue.batchFailed(token, "none", this.#now());
     else this.#queue.refused(token, { type: "refused", error }, this.#now());
     this.#waiters.onRoom();
   }
@@ -183,24 +194,39 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   #answeredOtherwise(token: number, data: Uint8Array, now: number): void {
     const answer = parsePublishAnswer(data);
     if (answer === undefined) return;
-    const job = this.#queue.jobOf(token);
-    if (job === undefined) return;
+    const batch = this.#queue.batchOf(token);
+    if (batch !== undefined) {
+      this.#batchAnswered(token, batch.events.length, answer, now);
+      return;
+    }
+    const event = this.#queue.eventOf(token);
+    if (event === undefined) return;
     if (answer.type === "error") {
-      const refusal = publishRefusal(answer, job.expectLastSeq !== undefined, job.subject);
+      const refusal = publishRefusal(answer, event.expectLastSeq !== undefined, event.subject);
       this.#queue.refused(token, refusal, now);
     } else if (answer.stream !== this.#context.stream) {
       const error = new LanekeeperError(
         "NO_STREAM_FOR_SUBJECT",
-        `"${job.subject}" was stored in stream ${answer.stream} (sequence ${answer.seq}), not in ${this.#context.stream}: that stream has taken the subject over`,
+        `"${event.subject}" was stored in stream ${answer.stream} (sequence ${answer.seq}), not in ${this.#context.stream}: that stream has taken the subject over`,
       );
       this.#queue.refused(token, { type: "refused", error }, now);
     } else this.#queue.stored(token, answer.seq, answer.duplicate, now);
+  }
+
+  #batchAnswered(token: number, events: number, answer: PublishAnswer, now: number): void {
+    if (answer.type === "error") this.#queue.batchFailed(token, batchFailure(answer), now);
+    // Another stream has taken the subject over; each event's own attempt will say so.
+    else if (answer.stream !== this.#context.stream) this.#queue.batchFailed(token, "none", now);
+    else if (answer.count === events) this.#queue.batchStored(token, answer.seq, now);
+    else this.#queue.batchFailed(token, "unclear", now, true);
   }
 
   #onConnection(change: ConnectionChange): void {
     if (change.type === "disconnected") this.#queue.disconnected();
     else if (change.type === "reconnected") {
       this.#checkMapping();
+      // It may be another server, of another version. The next look at the stream tells.
+      this.#queue.allowBatches(undefined);
       this.#queue.reconnected(this.#now());
     } else if (change.type === "publish-denied") {
       const error = new LanekeeperError(
@@ -208,7 +234,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
         `this user may not publish to "${change.subject}"; grant it`,
         { cause: change.error },
       );
-      this.#queue.denied((job) => job.subject === change.subject, error, this.#now());
+      this.#queue.denied(({ subject }) => subject === change.subject, error, this.#now());
     } else {
       this.#stop(
         new LanekeeperError("CONNECTION_CLOSED", "the connection is closed", { cause: change.error }),
@@ -219,7 +245,10 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
 
   #onStream(state: StreamState): void {
     if (state.type === "layout-fault") this.#layoutFault = state.error;
-    else if (state.type === "ok") this.#layoutFault = undefined;
+    else if (state.type === "ok") {
+      this.#layoutFault = undefined;
+      this.#queue.allowBatches(this.#leastPerKey(state.snapshot));
+    }
     this.#applyFault();
     // A mapping is put right by reloading the server's configuration, which nothing tells us of.
     if (this.#mappingFault !== undefined) this.#checkMapping();
@@ -246,7 +275,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
     });
   }
 
-  #sightOf(state: StreamState): StreamSight<Job> {
+  #sightOf(state: StreamState): StreamSight<PublishEvent> {
     const { stream, layout } = this.#context;
     switch (state.type) {
       case "missing":
@@ -275,86 +304,13 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
     }
   }
 
-  // ── an event on its way in ────────────────────────────────────────────────────────────────────────────────────
-
-  #prepare(event: OutgoingEvent<E, keyof E & string>, resolve: Job["resolve"], reject: Job["reject"]): Job {
-    const given: unknown = event;
-    if (typeof given !== "object" || given === null) {
-      throw new LanekeeperError(
-        "INVALID_OPTIONS",
-        `publish() takes an event { key, type, data }, not ${show(given)}`,
-      );
-    }
-    const { key, type, data, expectLastSeq, id: ownId, headers: ownHeaders } = event;
-    const subject = this.#subjects.subject({ key, type });
-    const route = this.#subjects.route(key);
-    if (ownId !== undefined) checkId(ownId);
-    if (expectLastSeq !== undefined) this.#checkExpectation(expectLastSeq);
-    const lines = ownHeaders === undefined ? undefined : headerLines(ownHeaders);
-    const payload = this.#encode(data, type);
-    // From here on nothing of the caller's runs: a codec that publishes, too, must not get the same number and id.
-    const number = this.#waiters.accepted + 1;
-    const id = ownId ?? `${this.#port.idPrefix}.${number.toString(36)}`;
-    const headers = this.#port.encodeHeaders({
-      id,
-      ...(expectLastSeq === undefined
-        ? undefined
-        : { expect: { lastSeq: expectLastSeq, filter: allOfKey(route) } }),
-      ...(lines === undefined ? undefined : { lines }),
-    });
-    this.#checkSize(headers.length + payload.length);
-    const bytes = headers.length + payload.length + subject.length;
-    return {
-      key,
-      bytes,
-      subject,
-      headers,
-      payload,
-      number,
-      id,
-      route,
-      expectLastSeq,
-      resolve,
-      reject,
-    };
-  }
-
-  #encode(data: unknown, type: string): Uint8Array {
-    let payload: unknown;
-    try {
-      payload = this.#options.codec.encode(data, type);
-    } catch (cause) {
-      throw new LanekeeperError("ENCODE_FAILED", `the codec could not encode data of "${type}"`, { cause });
-    }
-    if (!(payload instanceof Uint8Array)) {
-      throw new LanekeeperError(
-        "ENCODE_FAILED",
-        `the codec's encode returned ${show(payload)} for "${type}", and it must return a Uint8Array`,
-      );
-    }
-    // The caller may use its buffer again while a retry still needs it.
-    return payload === data ? new Uint8Array(payload) : payload;
-  }
-
-  #checkSize(bytes: number): void {
-    const { maxPayloadBytes } = this.#context.connection;
-    if (bytes > maxPayloadBytes) {
-      throw new LanekeeperError(
-        "PAYLOAD_TOO_LARGE",
-        `payload and headers take ${bytes} bytes and the server takes ${maxPayloadBytes} (max_payload); store the data elsewhere and publish a reference`,
-      );
-    }
-  }
-
-  #checkExpectation(expectLastSeq: number): void {
-    checkExpectLastSeq(expectLastSeq);
-    const { serverVersion } = this.#context.connection;
-    if (!versionAtLeast(serverVersion, "2.11")) {
-      throw new LanekeeperError(
-        "SERVER_TOO_OLD",
-        `expectLastSeq needs nats-server 2.11, and this is ${serverVersion}: it would compare the sequence with another set of events`,
-      );
-    }
+  /** Where the stream maps, 2.12 to 2.14 stored a batch under the intake's subject instead of its lane's (ADR 0012). */
+  #leastPerKey({ allowAtomic, replicas }: StreamSnapshot): number | undefined {
+    const { connection, layout } = this.#context;
+    if (allowAtomic !== true || layout.mapping === "stream") return undefined;
+    return versionAtLeast(connection.serverVersion, oldestWithBatches)
+      ? leastEventsPerKey(replicas)
+      : undefined;
   }
 
   // ── time and end ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -363,7 +319,7 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
   readonly #tick = (): void => {
     this.#timer = undefined;
     this.#queue.tick(this.#now());
-    this.#waiters.onRoom();
+    this.#waiters.onRoom("any");
     if (this.#queue.count > 0) this.#timer = this.#context.clock.after(this.#tickMs, this.#tick);
   };
 
@@ -383,14 +339,10 @@ class QueuedPublisher<E extends object> implements LanePublisher<E>, PublishEffe
     this.#port.close();
   }
 
-  #now(): number {
-    return this.#context.clock.now();
-  }
+  readonly #accepted = (): number => this.#waiters.accepted;
+
+  /** In whole milliseconds, which is what the queue reckons in. */
+  readonly #now = (): number => Math.floor(this.#context.clock.now());
 }
 
 const mappingCheckMs = 1_000;
-
-/** The subjects of all events of a key. */
-function allOfKey(route: Route): string {
-  return `${route.subjectPrefix}>`;
-}

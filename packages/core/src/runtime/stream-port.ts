@@ -9,6 +9,8 @@ export interface StreamSnapshot {
   readonly transform: { readonly src: string; readonly dest: string } | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   readonly duplicateWindowMs: number;
+  /** Whether it takes atomic batches; absent on servers that do not know them. */
+  readonly allowAtomic?: boolean;
   /** Whether the stream may delete events from its front that nobody has handled (age or size limits). */
   readonly trims: boolean;
   /** Events in the stream; with interior deletions, fewer than lastSeq - firstSeq + 1. */
