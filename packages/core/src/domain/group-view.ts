@@ -47,8 +47,9 @@ export class GroupView {
   readonly #firstSeen = new Map<string, number>();
 
   /**
-   * `settleMs`: how long a member has to be there before lanes of others are moved to it. `provenMs`: how long before it
-   * is given those of a dead one, which would stand still once more if it died, too.
+   * `settleMs`: how long a member has to be there before lanes of others are moved to it; and for how long one that has
+   * not beaten still counts where lanes are free or could move. `provenMs`: how long before it is given those of a dead
+   * one, which would stand still once more if it died, too.
    */
   constructor(lanes: number, settleMs: number, provenMs: number) {
     this.#lanes = lanes;
@@ -150,17 +151,27 @@ export class GroupView {
   plan(self: string, incarnation: string, now: number): LanePlan {
     const live = this.live();
     if (!live.includes(self)) return { claim: [], mine: [], giveBack: [] };
+    const joined = this.#firstSeen.get(self) ?? now;
     const states = Array.from({ length: this.#lanes }, (_, lane) => this.#laneState(lane, incarnation, now));
     const owners = states.map(({ owner }) => owner);
+    // R31: one that has died without being called dead yet must not hold up what nobody has.
+    const beating = live.filter((id) => id === self || this.#isBeating(id, now));
     // Lanes move to a member only once it has been there for a moment; free ones it may take at once.
-    const settled = live.filter(
+    const settled = beating.filter(
       (id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs,
     );
-    const target = assignLanes(live, owners);
+    const target = assignLanes(beating, owners);
     const heirs = assignLanes(this.#proven(self, live, now), owners);
-    const claim = states.flatMap(({ owner, free, deadOwner }, lane) => {
-      const taker = deadOwner === undefined ? target[lane] : heirs[lane];
-      return free && taker === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
+    const finders =
+      beating.length === live.length ? heirs : assignLanes(this.#proven(self, beating, now), owners);
+    const claim = states.flatMap(({ owner, free, deadOwner, since }, lane) => {
+      // R31: members that come and die at once could each be left a free lane in turn.
+      const isLeft = now - (since ?? joined) >= this.#provenMs;
+      const takes =
+        deadOwner === undefined
+          ? target[lane] === self || (isLeft && finders[lane] === self)
+          : heirs[lane] === self;
+      return free && takes && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
     });
     const moves = assignLanes(settled, owners);
     const giveBack = owners.flatMap((owner, lane) => {
@@ -175,17 +186,23 @@ export class GroupView {
   #laneState(lane: number, incarnation: string, now: number): LaneState {
     const seen = this.#claims.get(lane);
     const record = seen?.record;
-    if (record === "newer") return { owner: "", free: false, deadOwner: undefined };
+    if (record === "newer") return { owner: "", free: false, deadOwner: undefined, since: undefined };
+    const freeLane = { owner: undefined, free: true, deadOwner: undefined, since: seen?.since };
     if (seen === undefined || record === undefined || record.incarnation !== incarnation) return freeLane;
     if (record.owner === undefined) {
       // Counted as the other's already, so that nobody else's share is computed from it.
       const { givenTo } = record;
-      const reserved = givenTo !== undefined && now - seen.since < reservedMs && this.#isLive(givenTo);
+      const reserved = givenTo !== undefined && now - seen.since < reservedMs && this.#mayTake(givenTo, now);
       return reserved ? { ...freeLane, owner: givenTo } : freeLane;
     }
     const status = this.#members.get(record.owner)?.record?.status;
     if (status === "dead" || status === "returned") return { ...freeLane, deadOwner: record.owner };
-    return { owner: record.owner, free: false, deadOwner: undefined };
+    return { owner: record.owner, free: false, deadOwner: undefined, since: undefined };
+  }
+
+  /** Seen to beat a moment ago: one that died as soon as it had come is not, by the time that lanes could move to it. */
+  #isBeating(id: string, now: number): boolean {
+    return now - (this.#members.get(id)?.since ?? now) <= this.#settleMs;
   }
 
   /**
@@ -201,8 +218,8 @@ export class GroupView {
     return proven.length > 0 ? proven : live;
   }
 
-  #isLive(id: string): boolean {
-    return this.#members.get(id)?.record?.status === "live";
+  #mayTake(id: string, now: number): boolean {
+    return this.#members.get(id)?.record?.status === "live" && this.#isBeating(id, now);
   }
 
   #ownersWithoutRecord(): Map<string, number> {
@@ -222,6 +239,6 @@ interface LaneState {
   /** Nobody alive holds it. */
   readonly free: boolean;
   readonly deadOwner: string | undefined;
+  /** When its record was first seen as it is; undefined: there is none, or it is not free. */
+  readonly since: number | undefined;
 }
-
-const freeLane: LaneState = { owner: undefined, free: true, deadOwner: undefined };
