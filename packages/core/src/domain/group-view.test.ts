@@ -125,6 +125,20 @@ describe("what one member does about the lanes", () => {
     expect(lanesOf(view.plan("a", "i", 5_000 + settleMs + 1).claim)).toEqual([2, 3]);
   });
 
+  test("R31: a lane that was just taken over is not moved on before it has run for a moment", () => {
+    const { view, member, claim } = scene();
+    member("a", 0);
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    for (const lane of [2, 3]) claim(lane, 0, { owner: "dead" });
+    for (const lane of [2, 3]) claim(lane, 5_000, { owner: "a" });
+    member("b", 1_000);
+    member("b", 5_000);
+    expect(view.plan("a", "i", 5_000 + settleMs - 1).giveBack).toEqual([]);
+    // Its owner's later writes do not begin that anew.
+    for (const lane of [2, 3]) claim(lane, 5_500, { owner: "a", nonce: "rewound" });
+    expect(lanesOf(view.plan("a", "i", 5_000 + settleMs).giveBack)).toEqual([2, 3]);
+  });
+
   test("R31: a free lane is left to members that come, but not for longer than a lease", () => {
     const { view, member, claim } = scene();
     member("a", 0);

@@ -42,6 +42,8 @@ export class GroupView {
   readonly #provenMs: number;
   readonly #members = new Map<string, Seen<MemberRecord | undefined>>();
   readonly #claims = new Map<number, Seen<ClaimRecord | "newer" | undefined>>();
+  /** When a lane was first seen with the owner that it has. */
+  readonly #ownedSince = new Map<number, number>();
   /** Owners named by claims whose own record is not there. */
   readonly #missing = new Map<string, number>();
   readonly #firstSeen = new Map<string, number>();
@@ -79,6 +81,7 @@ export class GroupView {
     const record = value === undefined ? undefined : parseClaim(value);
     this.#claims.set(lane, { revision, since: now, record });
     const before = known?.record;
+    if (ownerOf(before) !== ownerOf(record)) this.#ownedSince.set(lane, now);
     if (before === "newer" || record === "newer" || before === undefined || record === undefined) return true;
     return before.owner !== record.owner || before.nonce !== record.nonce;
   }
@@ -176,7 +179,9 @@ export class GroupView {
     const moves = assignLanes(settled, owners);
     const giveBack = owners.flatMap((owner, lane) => {
       const to = moves[lane];
-      const mine = owner === self && states[lane]?.free === false;
+      // R31: one that is taken over and moved on at once has started nothing; its next owner may die, too.
+      const hasRun = now - (this.#ownedSince.get(lane) ?? now) >= this.#settleMs;
+      const mine = owner === self && states[lane]?.free === false && hasRun;
       return mine && to !== undefined && to !== self ? [{ lane, to }] : [];
     });
     const mine = states.flatMap(({ owner, free }, lane) => (owner === self && !free ? [lane] : []));
@@ -241,4 +246,8 @@ interface LaneState {
   readonly deadOwner: string | undefined;
   /** When its record was first seen as it is; undefined: there is none, or it is not free. */
   readonly since: number | undefined;
+}
+
+function ownerOf(record: ClaimRecord | "newer" | undefined): string | undefined {
+  return record === "newer" ? undefined : record?.owner;
 }
