@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
 import type { HistoryRecord } from "./harness/history-record.js";
+import { machineMs } from "./harness/history-recorder.js";
 import type { LaneScene } from "./harness/lane-scene.js";
 import {
   balanced,
@@ -162,6 +163,7 @@ test("R31: a worker that comes and goes ten times leaves no lane behind", {
   const events = { type: "turns" as const, count: 100_000, keys: 120 };
   const publisher = await scene.publisher({ name: "publisher", events, perSecond: 120 });
   await publishedAtLeast(scene, 200);
+  const claims = traceClaims(scene);
   for (let round = 1; round <= 10; round++) {
     const flapping = await scene.worker({ name: "flapping" });
     if (round % 2 === 0) await holdsLanes(scene, flapping);
@@ -173,10 +175,12 @@ test("R31: a worker that comes and goes ten times leaves no lane behind", {
   expect(await steady.stop()).toEqual({ code: 0, signal: null });
   const history = scene.history.read();
   expectNoFaults((await scene.check()).faults);
-  const { moved, still } = pauses(history);
+  const { moved, still, worst } = pauses(history);
   const longest = Math.max(moved, still);
+  const perRound = longestStalls(history).map(Math.round).join(" ");
   console.log(
-    `flapping, leaseMs ${leaseMs}: longest a waiting event stalled its lane, ms: ${Math.round(longest)}`,
+    `flapping, leaseMs ${leaseMs}: longest a waiting event stalled its lane, ms: ${Math.round(longest)}; by round: ${perRound}\n` +
+      `claims of lane ${worst.lane} around that time:\n${claims.of(worst.lane, worst.from - 1_000, worst.to + 500)}`,
   );
   // On a quiet machine a lease and two seconds; here only a lane that is left behind may fail.
   expect(longest).toBeLessThan(30_000);
@@ -193,26 +197,82 @@ async function holdsLanes(scene: LaneScene, worker: WorkerProcess): Promise<void
  * The longest time for which a lane had an event waiting and started none, milliseconds: on lanes that stayed with
  * their owner during that time, and on lanes that changed it.
  */
-function pauses(history: readonly HistoryRecord[]): { still: number; moved: number } {
+function pauses(history: readonly HistoryRecord[]): {
+  still: number;
+  moved: number;
+  /** The longest of all. */
+  worst: Stall;
+} {
+  const longest = {
+    still: 0,
+    moved: 0,
+    worst: { lane: -1, from: 0, to: 0, kind: "still" } satisfies Stall as Stall,
+  };
+  for (const stall of stalls(history)) {
+    const ms = stall.to - stall.from;
+    longest[stall.kind] = Math.max(longest[stall.kind], ms);
+    if (ms > longest.worst.to - longest.worst.from) longest.worst = stall;
+  }
+  return longest;
+}
+
+/** The longest stall that ended between a kill and the next one, by kill. */
+function longestStalls(history: readonly HistoryRecord[]): number[] {
+  const kills = history.filter(isKind("killed")).map(({ atMs }) => atMs);
+  const all = stalls(history);
+  return kills.map((from, round) => {
+    const to = kills[round + 1] ?? Number.POSITIVE_INFINITY;
+    return Math.max(0, ...all.filter((one) => one.to >= from && one.to < to).map((one) => one.to - one.from));
+  });
+}
+
+interface Stall {
+  readonly lane: number;
+  /** Since when an event waited, and when the lane's next handler started; milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether the lane changed its owner meanwhile. */
+  readonly kind: "still" | "moved";
+}
+
+/** Every wait of a lane that had an event to start. */
+function stalls(history: readonly HistoryRecord[]): Stall[] {
   const stored = new Map<number, { atMs: number; lane: number }>();
   for (const record of history) {
     if (record.kind === "publish-settled") stored.set(record.seq, { atMs: record.atMs, lane: record.lane });
   }
-  const byLane = new Map<number, { atMs: number; waitedMs: number; process: string }[]>();
-  for (const record of history) {
-    if (record.kind !== "handler-start") continue;
-    const starts = byLane.get(record.lane) ?? [];
-    byLane.set(record.lane, starts);
+  const last = new Map<number, { atMs: number; process: string }>();
+  return history.flatMap((record) => {
+    if (record.kind !== "handler-start") return [];
+    const { lane, atMs, process, seq } = record;
+    const before = last.get(lane);
+    last.set(lane, { atMs, process });
     // It waits from when it was stored, or from the lane's last start if that was later.
-    const since = Math.max(stored.get(record.seq)?.atMs ?? record.atMs, starts.at(-1)?.atMs ?? 0);
-    starts.push({ atMs: record.atMs, waitedMs: record.atMs - since, process: record.process });
-  }
-  const longest = { still: 0, moved: 0 };
-  for (const starts of byLane.values()) {
-    for (const [index, { waitedMs, process }] of starts.entries()) {
-      const kind = index > 0 && starts[index - 1]?.process === process ? "still" : "moved";
-      longest[kind] = Math.max(longest[kind], waitedMs);
-    }
-  }
-  return longest;
+    const from = Math.max(stored.get(seq)?.atMs ?? atMs, before?.atMs ?? 0);
+    return [{ lane, from, to: atMs, kind: before?.process === process ? "still" : "moved" }];
+  });
+}
+
+/** Writes of claims as they are sent, those that are refused among them. */
+function traceClaims(scene: LaneScene): { of(lane: number, from: number, to: number): string } {
+  const seen: { atMs: number; lane: number; text: string }[] = [];
+  scene.connection.subscribe("$KV.*.*.lane.*.*", {
+    callback: (error, message) => {
+      if (error || message.data.length === 0) return;
+      const { owner, givenTo, diedUnder, consumerEpoch } = message.json<Record<string, unknown>>();
+      const expected = message.headers?.get("Nats-Expected-Last-Subject-Sequence");
+      seen.push({
+        atMs: machineMs(),
+        lane: Number(message.subject.split(".").at(-1)),
+        text: JSON.stringify({ expected, owner, givenTo, diedUnder, consumerEpoch }),
+      });
+    },
+  });
+  return {
+    of: (lane, from, to) =>
+      seen
+        .filter((one) => one.lane === lane && one.atMs >= from && one.atMs <= to)
+        .map(({ atMs, text }) => `  ${Math.round(atMs - from)} ms ${text}`)
+        .join("\n"),
+  };
 }

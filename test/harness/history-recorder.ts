@@ -37,6 +37,6 @@ export function openHistoryRecorder(folder: string, process: string): HistoryRec
 }
 
 /** CLOCK_MONOTONIC: one clock for every process of the machine, untouched by clock corrections. */
-function machineMs(): number {
+export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

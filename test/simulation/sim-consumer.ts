@@ -116,6 +116,7 @@ export class SimConsumer {
       groupStartSeq: spec.groupStartSeq,
       startSeq: spec.startSeq,
       ackWaitMs: this.ackWaitMs,
+      maxAckPending: this.maxAckPending,
       ackFloor: replicated && !this.#acked ? 0 : this.#floor,
       deliveries: this.#deliveries,
       deliveredSeq: replicated && this.#deliveries === 0 ? 0 : this.#cursor - 1,

@@ -105,6 +105,53 @@ describe("what one member does about the lanes", () => {
     expect(lanesOf(view.plan("new", "i", 4_000).claim)).toEqual([0, 1, 2, 3]);
   });
 
+  test("R31: lanes are not moved to a member that has not beaten since it came", () => {
+    const { view, member, claim } = scene();
+    member("a", 0);
+    for (const lane of [0, 1, 2, 3]) claim(lane, 0, { owner: "a" });
+    member("b", 1_000);
+    expect(view.plan("a", "i", 1_000 + settleMs + 1).giveBack).toEqual([]);
+    member("b", 1_000 + settleMs + 10);
+    expect(lanesOf(view.plan("a", "i", 1_000 + settleMs + 20).giveBack)).toEqual([2, 3]);
+  });
+
+  test("R31: a lane given back for a member that beats no more does not wait for it to be called dead", () => {
+    const { view, member, claim } = scene();
+    member("a", 0);
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    member("dead", 5_000);
+    for (const lane of [2, 3]) claim(lane, 5_500, { givenTo: "dead" });
+    expect(view.plan("a", "i", 5_000 + settleMs).claim).toEqual([]);
+    expect(lanesOf(view.plan("a", "i", 5_000 + settleMs + 1).claim)).toEqual([2, 3]);
+  });
+
+  test("R31: a lane that was just taken over is not moved on before it has run for a moment", () => {
+    const { view, member, claim } = scene();
+    member("a", 0);
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    for (const lane of [2, 3]) claim(lane, 0, { owner: "dead" });
+    for (const lane of [2, 3]) claim(lane, 5_000, { owner: "a" });
+    member("b", 1_000);
+    member("b", 5_000);
+    expect(view.plan("a", "i", 5_000 + settleMs - 1).giveBack).toEqual([]);
+    // Its owner's later writes do not begin that anew.
+    for (const lane of [2, 3]) claim(lane, 5_500, { owner: "a", nonce: "rewound" });
+    expect(lanesOf(view.plan("a", "i", 5_000 + settleMs).giveBack)).toEqual([2, 3]);
+  });
+
+  test("R31: a free lane is left to members that come, but not for longer than a lease", () => {
+    const { view, member, claim } = scene();
+    member("a", 0);
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    for (const lane of [2, 3]) claim(lane, 5_000);
+    for (let now = 5_000; now < 5_000 + leaseMs; now += 500) {
+      // Each dies as soon as it has come.
+      member(`new-${now}`, now);
+      expect(view.plan("a", "i", now + 1).claim).toEqual([]);
+    }
+    expect(lanesOf(view.plan("a", "i", 5_000 + leaseMs).claim)).toEqual([2, 3]);
+  });
+
   test("a claim that names this member is listed, known or not", () => {
     const { view, member, claim } = scene();
     member("a", 0);

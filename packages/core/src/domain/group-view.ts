@@ -42,13 +42,16 @@ export class GroupView {
   readonly #provenMs: number;
   readonly #members = new Map<string, Seen<MemberRecord | undefined>>();
   readonly #claims = new Map<number, Seen<ClaimRecord | "newer" | undefined>>();
+  /** When a lane was first seen with the owner that it has. */
+  readonly #ownedSince = new Map<number, number>();
   /** Owners named by claims whose own record is not there. */
   readonly #missing = new Map<string, number>();
   readonly #firstSeen = new Map<string, number>();
 
   /**
-   * `settleMs`: how long a member has to be there before lanes of others are moved to it. `provenMs`: how long before it
-   * is given those of a dead one, which would stand still once more if it died, too.
+   * `settleMs`: how long a member has to be there before lanes of others are moved to it; and for how long one that has
+   * not beaten still counts where lanes are free or could move. `provenMs`: how long before it is given those of a dead
+   * one, which would stand still once more if it died, too.
    */
   constructor(lanes: number, settleMs: number, provenMs: number) {
     this.#lanes = lanes;
@@ -78,6 +81,7 @@ export class GroupView {
     const record = value === undefined ? undefined : parseClaim(value);
     this.#claims.set(lane, { revision, since: now, record });
     const before = known?.record;
+    if (ownerOf(before) !== ownerOf(record)) this.#ownedSince.set(lane, now);
     if (before === "newer" || record === "newer" || before === undefined || record === undefined) return true;
     return before.owner !== record.owner || before.nonce !== record.nonce;
   }
@@ -150,22 +154,34 @@ export class GroupView {
   plan(self: string, incarnation: string, now: number): LanePlan {
     const live = this.live();
     if (!live.includes(self)) return { claim: [], mine: [], giveBack: [] };
+    const joined = this.#firstSeen.get(self) ?? now;
     const states = Array.from({ length: this.#lanes }, (_, lane) => this.#laneState(lane, incarnation, now));
     const owners = states.map(({ owner }) => owner);
+    // R31: one that has died without being called dead yet must not hold up what nobody has.
+    const beating = live.filter((id) => id === self || this.#isBeating(id, now));
     // Lanes move to a member only once it has been there for a moment; free ones it may take at once.
-    const settled = live.filter(
+    const settled = beating.filter(
       (id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs,
     );
-    const target = assignLanes(live, owners);
+    const target = assignLanes(beating, owners);
     const heirs = assignLanes(this.#proven(self, live, now), owners);
-    const claim = states.flatMap(({ owner, free, deadOwner }, lane) => {
-      const taker = deadOwner === undefined ? target[lane] : heirs[lane];
-      return free && taker === self && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
+    const finders =
+      beating.length === live.length ? heirs : assignLanes(this.#proven(self, beating, now), owners);
+    const claim = states.flatMap(({ owner, free, deadOwner, since }, lane) => {
+      // R31: members that come and die at once could each be left a free lane in turn.
+      const isLeft = now - (since ?? joined) >= this.#provenMs;
+      const takes =
+        deadOwner === undefined
+          ? target[lane] === self || (isLeft && finders[lane] === self)
+          : heirs[lane] === self;
+      return free && takes && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
     });
     const moves = assignLanes(settled, owners);
     const giveBack = owners.flatMap((owner, lane) => {
       const to = moves[lane];
-      const mine = owner === self && states[lane]?.free === false;
+      // R31: one that is taken over and moved on at once has started nothing; its next owner may die, too.
+      const hasRun = now - (this.#ownedSince.get(lane) ?? now) >= this.#settleMs;
+      const mine = owner === self && states[lane]?.free === false && hasRun;
       return mine && to !== undefined && to !== self ? [{ lane, to }] : [];
     });
     const mine = states.flatMap(({ owner, free }, lane) => (owner === self && !free ? [lane] : []));
@@ -175,17 +191,23 @@ export class GroupView {
   #laneState(lane: number, incarnation: string, now: number): LaneState {
     const seen = this.#claims.get(lane);
     const record = seen?.record;
-    if (record === "newer") return { owner: "", free: false, deadOwner: undefined };
+    if (record === "newer") return { owner: "", free: false, deadOwner: undefined, since: undefined };
+    const freeLane = { owner: undefined, free: true, deadOwner: undefined, since: seen?.since };
     if (seen === undefined || record === undefined || record.incarnation !== incarnation) return freeLane;
     if (record.owner === undefined) {
       // Counted as the other's already, so that nobody else's share is computed from it.
       const { givenTo } = record;
-      const reserved = givenTo !== undefined && now - seen.since < reservedMs && this.#isLive(givenTo);
+      const reserved = givenTo !== undefined && now - seen.since < reservedMs && this.#mayTake(givenTo, now);
       return reserved ? { ...freeLane, owner: givenTo } : freeLane;
     }
     const status = this.#members.get(record.owner)?.record?.status;
     if (status === "dead" || status === "returned") return { ...freeLane, deadOwner: record.owner };
-    return { owner: record.owner, free: false, deadOwner: undefined };
+    return { owner: record.owner, free: false, deadOwner: undefined, since: undefined };
+  }
+
+  /** Seen to beat a moment ago: one that died as soon as it had come is not, by the time that lanes could move to it. */
+  #isBeating(id: string, now: number): boolean {
+    return now - (this.#members.get(id)?.since ?? now) <= this.#settleMs;
   }
 
   /**
@@ -201,8 +223,8 @@ export class GroupView {
     return proven.length > 0 ? proven : live;
   }
 
-  #isLive(id: string): boolean {
-    return this.#members.get(id)?.record?.status === "live";
+  #mayTake(id: string, now: number): boolean {
+    return this.#members.get(id)?.record?.status === "live" && this.#isBeating(id, now);
   }
 
   #ownersWithoutRecord(): Map<string, number> {
@@ -222,6 +244,10 @@ interface LaneState {
   /** Nobody alive holds it. */
   readonly free: boolean;
   readonly deadOwner: string | undefined;
+  /** When its record was first seen as it is; undefined: there is none, or it is not free. */
+  readonly since: number | undefined;
 }
 
-const freeLane: LaneState = { owner: undefined, free: true, deadOwner: undefined };
+function ownerOf(record: ClaimRecord | "newer" | undefined): string | undefined {
+  return record === "newer" ? undefined : record?.owner;
+}

@@ -135,6 +135,7 @@ function stateOf(info: ConsumerInfo, filter: string, expected: ExpectedConsumer)
     groupStartSeq: number(meta.start) ?? 1,
     startSeq: config.opt_start_seq ?? 1,
     ackWaitMs: nanosToMs(config.ack_wait ?? 0),
+    maxAckPending: config.max_ack_pending ?? 0,
     ackFloor: info.ack_floor.stream_seq,
     deliveries: info.delivered.consumer_seq,
     deliveredSeq: info.delivered.stream_seq,

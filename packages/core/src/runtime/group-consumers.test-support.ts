@@ -27,9 +27,9 @@ export class MemoryConsumers implements LaneConsumerPort {
     return true;
   }
 
-  async update(name: string, { ackWaitMs }: { ackWaitMs: number; maxAckPending: number }): Promise<void> {
-    this.#note(`ackWait ${name} ${ackWaitMs}`);
-    this.put(name, { ackWaitMs });
+  async update(name: string, settings: { ackWaitMs: number; maxAckPending: number }): Promise<void> {
+    this.#note(`ackWait ${name} ${settings.ackWaitMs}`);
+    this.put(name, settings);
   }
 
   async delete(name: string): Promise<void> {
@@ -60,6 +60,7 @@ export class MemoryConsumers implements LaneConsumerPort {
       groupStartSeq: 1,
       startSeq: 1,
       ackWaitMs: 30_000,
+      maxAckPending: 1,
       ackFloor: 0,
       deliveries: 0,
       deliveredSeq: 0,

@@ -35,6 +35,7 @@ export interface LaneConsumerState {
   /** The first sequence this consumer delivers; 1 is "all". */
   readonly startSeq: number;
   readonly ackWaitMs: number;
+  readonly maxAckPending: number;
   /** The stream sequence up to which everything of the lane is settled; on replicated streams 0 until the first ack. */
   readonly ackFloor: number;
   /** Deliveries so far, redeliveries included. */

@@ -31,6 +31,8 @@ export interface TakeoverBase {
   readonly consumer: { readonly consumer: string; readonly consumerEpoch: number; readonly startSeq: number };
   /** The consumer is kept as it is: the last owner gave it back with nothing pending, and nothing happened since. */
   readonly adopted: boolean;
+  /** A consumer that is kept has this worker's settings already. */
+  readonly fits: boolean;
   /** Deliveries that consumer has made. */
   readonly deliveries: number;
   /** Sequences that were in flight; only looked for after a death. */
@@ -77,6 +79,7 @@ export class LaneTakeover {
         return {
           consumer: { consumer, consumerEpoch, startSeq },
           adopted: true,
+          fits: found.ackWaitMs === this.ackWaitMs && found.maxAckPending === this.#parts.maxAckPending,
           deliveries: cleanAt,
           inFlight: [],
           previous: consumer,
@@ -92,6 +95,7 @@ export class LaneTakeover {
     return {
       consumer: { consumer: name, consumerEpoch: claim.epoch, startSeq },
       adopted: false,
+      fits: false,
       deliveries: 0,
       inFlight,
       previous: found?.name,
@@ -128,7 +132,7 @@ export class LaneTakeover {
     // The last owner's consumer is younger than the listing when it was made since.
     if (base.previous !== undefined) await this.#learn(lane, base.previous);
     if (base.adopted) {
-      await consumers.update(consumer, { ackWaitMs, maxAckPending });
+      if (!base.fits) await consumers.update(consumer, { ackWaitMs, maxAckPending });
       await update(next);
     } else if (retention === "workqueue") {
       // Filters of a work queue may not overlap: the old one goes first. Nothing is lost, unacked events stay.

@@ -29,8 +29,11 @@ export interface OwnedLanesParts {
   readonly newId: () => string;
 }
 
-/** Lanes taken up or given back, at once. */
-const stepsAtOnce = 64;
+/**
+ * Lanes taken up at once. On a replicated stream a consumer is made by consensus (60 ms, and they queue up): more of them
+ * would wait longer than a request may take (ADR 0014).
+ */
+const stepsAtOnce = { single: 256, replicated: 64 };
 /** Changes of the group are looked at together. */
 const planMs = 20;
 const sweepMs = 60_000;
@@ -257,10 +260,13 @@ export class OwnedLanes implements LaneSet {
     const { claim, mine, giveBack } = view.plan(memberId, record.incarnation, now);
     // A claim of ours that we do not know of: its write timed out and came through all the same.
     const unknown = mine.map((lane) => ({ lane, deadOwner: undefined }));
+    const { snapshot, bucket } = this.#parts;
+    const most =
+      Math.max(snapshot.replicas, bucket.replicas) > 1 ? stepsAtOnce.replicated : stepsAtOnce.single;
     let steps = this.#lanes.filter((lane) => lane.takingUp).length;
     for (const { lane, deadOwner } of [...unknown, ...claim]) {
       const owned = this.#lanes[lane];
-      if (owned === undefined || owned.held || owned.busy || steps >= stepsAtOnce) continue;
+      if (owned === undefined || owned.held || owned.busy || steps >= most) continue;
       steps++;
       owned.want(deadOwner, view.claimOf(lane) ?? { record: undefined, revision: 0 });
     }
