@@ -1,4 +1,4 @@
-import { jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
@@ -338,9 +338,7 @@ test(
     const manager = await jetstreamManager(scene.connection);
     for (const share of [300, 700]) {
       await scene.settled(share, 30_000);
-      for await (const { name } of manager.consumers.list(SCENE_STREAM)) {
-        await manager.consumers.delete(SCENE_STREAM, name);
-      }
+      for await (const { name } of manager.consumers.list(SCENE_STREAM)) await deleteConsumer(manager, name);
     }
     await publisher.finished(60_000);
     await scene.settled(1_500, 60_000);
@@ -370,4 +368,16 @@ async function publishedAtLeast(scene: LaneScene, count: number): Promise<void> 
     everyMs: 100,
     what: () => `${count} publishes to be settled (so far ${published()})`,
   });
+}
+
+/**
+ * Deletes a lane's consumer under whoever reads it. nats-server 2.10 may answer with an error although the consumer is gone:
+ * when it was just writing the consumer's state, its folder is not empty.
+ */
+async function deleteConsumer(manager: JetStreamManager, name: string): Promise<void> {
+  try {
+    await manager.consumers.delete(SCENE_STREAM, name);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.endsWith("directory not empty")) throw error;
+  }
 }

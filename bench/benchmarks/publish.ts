@@ -20,7 +20,7 @@ export const publish: Benchmark = {
     "One process, one connection, 130-byte JSON, a new file stream for every run; the clock runs from the first call to the last PubAck.",
     "Every stream is read back: an event that is missing ends the benchmark, one out of order is an order fault.",
     "One round of the first case runs beforehand and does not count.",
-    "Lanekeeper sends a message id with every event and has one event of a key on its way at a time; js.publish() sends none, and 1,000 in flight keep order only as long as nothing fails.",
+    "Lanekeeper sends a message id with every event and has one event of a key, or one atomic batch of them, on its way at a time; js.publish() sends none, and 1,000 in flight keep order only as long as nothing fails.",
     "Without acks nobody learns what was stored: that is the client's limit and not something to use.",
   ],
   async run(options) {

@@ -134,7 +134,10 @@ class OpenLanes<E extends object> implements Lanes<E> {
 
   publisher(options: PublisherOptions = {}): LanePublisher<E> {
     this.#refuseClosed();
-    const publisher = createPublisher<E>(this.#context, publishAdapter(this.#connection), options);
+    const port = publishAdapter(this.#connection);
+    const publisher = createPublisher<E>(this.#context, port, options, (stopped) => {
+      this.#publishers.delete(stopped);
+    });
     this.#publishers.add(publisher);
     return publisher;
   }

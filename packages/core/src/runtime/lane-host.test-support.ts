@@ -87,6 +87,8 @@ export class LaneScene {
   /** Answers wait for the end of the turn: for the test to send what is in `soon`. Otherwise they go out at once. */
   sendsSoon = false;
   readonly soon: Answer[] = [];
+  /** How often all that the worker holds was to be looked at. */
+  looks = 0;
   #proof = { at: 0, wall: 0 };
 
   constructor(options: Partial<WorkerOptions<Record<string, unknown>>> = {}) {
@@ -115,6 +117,9 @@ export class LaneScene {
         for (const answer of this.soon.splice(0)) answer.send(this.clock.now(), this.clock.wall());
       },
       inTurn: (turn) => turn.take(false),
+      lookSoon: () => {
+        this.looks++;
+      },
       notify: (notification) => void this.told.push(notification),
       random: () => 0,
       incarnation: () => "incarnation",

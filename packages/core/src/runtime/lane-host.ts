@@ -33,4 +33,9 @@ export interface LaneHost {
   sendAnswers(): void;
   /** Has the turn taken when no other is under way: what ends at once must not nest thousands deep. */
   inTurn(turn: Turn): void;
+  /**
+   * A hold was found to have lapsed, as after a freeze: all others are looked at in this turn of the event loop, so that the
+   * signals of handlers are aborted without waiting for the next tick (O6).
+   */
+  lookSoon(): void;
 }

@@ -108,6 +108,24 @@ describe("slots", () => {
 });
 
 describe("holds (O6)", () => {
+  test("R18: what is found to have lapsed, or came too late, has all the rest looked at before the next tick", async () => {
+    const scene = new LaneScene({ concurrency: 1 });
+    scene.deliver(1, "a");
+    scene.deliver(2, "b");
+    await scene.settle();
+    expect(scene.looks).toBe(0);
+    scene.clock.freeze(60_000);
+    await scene.end();
+    expect(scene.looks).toBeGreaterThan(0);
+
+    const late = new LaneScene();
+    late.pinged = false;
+    late.clock.freeze(60_000);
+    late.deliver(1);
+    expect(late.told).toMatchObject([{ type: "fenced", seq: 1 }]);
+    expect(late.looks).toBe(1);
+  });
+
   test("R16: a long handler's event is kept alive, well inside ackWait", async () => {
     const scene = new LaneScene();
     scene.deliver(1);

@@ -83,6 +83,7 @@ export class LaneRunner {
     // O6: it may have waited so long on its way that the server has given it to another; it comes again.
     if (hold.lapsed(this.#host.clock.now(), this.#host.clock.wall())) {
       this.#policy.letGo();
+      this.#host.lookSoon();
       return this.#tell({ type: "fenced", seq, error: staleDelivery(seq) });
     }
     // With MaxAckPending 1 nothing is delivered before all that is below it is settled.
@@ -334,6 +335,7 @@ export class LaneRunner {
   /** A hold has lapsed: the event, or with it the whole lane, is not ours any more (O6). */
   #lapse(seq: number): void {
     this.#policy.letGo();
+    this.#host.lookSoon();
     if (this.#policy.lapses === "lane") return this.reset(false);
     this.#apply(this.#machine.step({ type: "lapsed", seq }));
     this.#held.delete(seq);

@@ -16,7 +16,10 @@ function setUp(
   const sent: { message: PublishMessage; token: number }[] = [];
   const batches: { messages: readonly PublishMessage[]; token: number }[] = [];
   const changes = new Set<(change: ConnectionChange) => void>();
-  const state: { listener?: PublishListener; closed: boolean } = { closed: false };
+  const state: { listener?: PublishListener; closed: boolean; stopped: boolean } = {
+    closed: false,
+    stopped: false,
+  };
   const port: PublishPort = {
     idPrefix: "id",
     listen: (listener) => {
@@ -62,7 +65,9 @@ function setUp(
     watch: new StreamWatch(streamPort, layout, systemClock),
     notify: () => {},
   };
-  const publisher = createPublisher<Record<string, unknown>>(context, port, options);
+  const publisher = createPublisher<Record<string, unknown>>(context, port, options, () => {
+    state.stopped = true;
+  });
   const answer = (token: number, text: string) =>
     state.listener?.answered(token, new TextEncoder().encode(text));
   const tell = (change: ConnectionChange) => {
@@ -114,6 +119,8 @@ describe("what comes over the wire", () => {
     const pending = [codeOf(publisher.publish(event)), codeOf(publisher.publish({ ...event, key: "l" }))];
     state.listener?.notSent(sent[0]?.token ?? 0, new LanekeeperError("CONNECTION_CLOSED", "planted"));
     expect(await Promise.all(pending)).toEqual(["CONNECTION_CLOSED", "CONNECTION_CLOSED"]);
+    // Whoever keeps publishers in order to close them can let go of this one.
+    expect(state.stopped).toBe(true);
     await publisher.close();
   });
 

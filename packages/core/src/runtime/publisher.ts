@@ -28,17 +28,18 @@ import { PublishWaiters } from "./publish-waiters.js";
 import type { StreamSnapshot } from "./stream-port.js";
 import type { StreamState } from "./stream-watch.js";
 
-/** @throws LanekeeperError INVALID_OPTIONS, CONNECTION_CLOSED */
+/**
+ * @param onStopped called when it is closed, or has closed itself with its connection
+ * @throws LanekeeperError INVALID_OPTIONS, CONNECTION_CLOSED
+ */
 export function createPublisher<E extends object>(
   context: LanesContext,
   port: PublishPort,
   options: PublisherOptions = {},
+  onStopped: (publisher: LanePublisher<E>) => void = () => {},
 ): LanePublisher<E> {
-  return new QueuedPublisher<E>(
-    context,
-    port,
-    resolvePublisherOptions(options, context.opened.duplicateWindowMs),
-  );
+  const resolved = resolvePublisherOptions(options, context.opened.duplicateWindowMs);
+  return new QueuedPublisher<E>(context, port, resolved, onStopped);
 }
 
 class QueuedPublisher<E extends object>
@@ -46,6 +47,7 @@ class QueuedPublisher<E extends object>
 {
   readonly #context: LanesContext;
   readonly #port: PublishPort;
+  readonly #onStopped: (publisher: LanePublisher<E>) => void;
   readonly #queue: PublishQueue<PublishEvent>;
   readonly #intake: PublishIntake;
   readonly #plainAck: PlainAckReader;
@@ -58,9 +60,15 @@ class QueuedPublisher<E extends object>
   #timer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(context: LanesContext, port: PublishPort, options: ResolvedPublisherOptions) {
+  constructor(
+    context: LanesContext,
+    port: PublishPort,
+    options: ResolvedPublisherOptions,
+    onStopped: (publisher: LanePublisher<E>) => void,
+  ) {
     this.#context = context;
     this.#port = port;
+    this.#onStopped = onStopped;
     const { connection, opened, watch, clock } = context;
     const limits = { ...options, duplicateWindowMs: opened.duplicateWindowMs };
     this.#queue = new PublishQueue<PublishEvent>(limits, this, connection.isConnected());
@@ -337,6 +345,7 @@ class QueuedPublisher<E extends object>
     this.#timer = undefined;
     for (const stop of this.#stopObserving) stop();
     this.#port.close();
+    this.#onStopped(this);
   }
 
   readonly #accepted = (): number => this.#waiters.accepted;

@@ -71,6 +71,7 @@ export class Worker implements LaneWorker, WorkerHost {
   readonly #turns: HandlerTurns;
   #settleClosed: (reason: CloseReason) => void = () => {};
   #tickTimer: Timer | undefined;
+  #lookingSoon = false;
   #missingSince: number | undefined;
   #phase: "running" | "closing" | "ended" = "running";
   #closing: Promise<void> | undefined;
@@ -199,6 +200,15 @@ export class Worker implements LaneWorker, WorkerHost {
     this.#turns.add(turn);
   }
 
+  lookSoon(): void {
+    if (this.#lookingSoon) return;
+    this.#lookingSoon = true;
+    this.#soon(() => {
+      this.#lookingSoon = false;
+      if (this.#phase !== "ended") this.#look();
+    });
+  }
+
   fail(error: LanekeeperError): void {
     this.#fail({ type: "failed", error });
   }
@@ -206,6 +216,11 @@ export class Worker implements LaneWorker, WorkerHost {
   #tick(): void {
     this.#tickTimer = this.clock.after(this.#tickMs, () => this.#tick());
     this.#liveness.tick();
+    this.#look();
+    this.#stuck.tick(this.clock.now(), this.#lanes.runners);
+  }
+
+  #look(): void {
     const now = this.clock.now();
     const wall = this.clock.wall();
     this.#lanes.tick(now, wall);
@@ -213,7 +228,6 @@ export class Worker implements LaneWorker, WorkerHost {
       runner.tick(now, wall);
       this.#judgeMisrouted(runner);
     }
-    this.#stuck.tick(now, this.#lanes.runners);
   }
 
   /** A lane that a foreign event has stopped does not go on by itself: that is unhealthy until somebody removes it. */
