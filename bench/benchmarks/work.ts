@@ -15,7 +15,10 @@ import { type SteadyPublisher, startSteadyPublisher } from "../workload/steady-p
 import { type Benchmark, type BenchmarkOptions, sized } from "./benchmark.js";
 
 const KEYS = 1_000;
-const LANES = 64;
+/** Of the stream that Lanekeeper reads: with maxAckPending above 1 keys bound what runs at once, and not lanes. */
+const LANES = 16;
+/** The recipe can only have as many events at once as lanes. */
+const RECIPE_LANES = 64;
 const CONCURRENCY = 1_000;
 const FULL_MS = [1, 2, 10, 20, 100] as const;
 const QUICK_MS = [2, 20] as const;
@@ -33,7 +36,7 @@ export const work: Benchmark = {
   summary: "handlers that wait 1 to 100 ms, beside the hand-written recipe of one consumer per lane",
   notes: [
     "One process reads a stream that is already full; the handler waits on one timer. Measured for a while once every lane is there.",
-    "Lanekeeper: 64 lanes, maxAckPending 256, concurrency 1,000. The recipe: a durable consumer with MaxAckPending 1 per lane, read by a `for await` loop each, 16 and 64 lanes.",
+    "Lanekeeper: 16 lanes, maxAckPending 256, concurrency 1,000. Keys bound what it runs at once, so that few lanes do, which cost the server less. The recipe: a durable consumer with MaxAckPending 1 per lane, read by a `for await` loop each, 16 and 64 lanes; lanes bound what it runs at once.",
     "The ideal is keys ÷ handler time for uniform keys, or the rate of a handler that does nothing, measured in the same run, where that is lower. A timer of 1 ms in Node.js takes longer than 1 ms.",
     "Zipf keys, already stored: the most frequent key has 13 % of the events, and what is behind a full lane waits for it. Zipf keys, live: another process publishes so that the most frequent key is offered 105 % of what one key can do; hotKeyShareOfLimit is what it got of 1 ÷ handler time, and othersExcessP99Ms how long other keys' events waited beyond the end of their own key's last event.",
     "Beside it the same for chains in memory, which receive the same events from one consumer, ack them and then handle each key's one after the other: 1 ÷ handler time is out of reach, because a timer of 2 ms in Node.js takes longer, and this is how much of it is left in the same run on the same machine. It loses events in a crash and is no way to do it.",
@@ -58,16 +61,16 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
   const messages = sized(options.quick ? 40_000 : 300_000, options, 2_000);
   options.onProgress(`work: storing ${messages} events, ${distribution} keys, twice`);
   const sequence = keySequence({ keys: KEYS, messages, distribution, seed: options.seed });
-  const lanes64 = await makeStream(server, { lanes: LANES, keys: KEYS, sequence });
-  // The recipe with 16 lanes does not get far.
-  const beginning = sequence.slice(0, Math.ceil(messages / 3));
-  const lanes16 = await makeStream(server, { lanes: 16, keys: KEYS, sequence: beginning });
+  const few = await makeStream(server, { lanes: LANES, keys: KEYS, sequence });
+  // The recipe does not get far.
+  const beginning = sequence.slice(0, Math.ceil(messages / 2));
+  const many = await makeStream(server, { lanes: RECIPE_LANES, keys: KEYS, sequence: beginning });
   const lanekeeper = lanekeeperReader({
     maxAckPending: 256,
     concurrency: CONCURRENCY,
     name: "lanekeeper, maxAckPending 256",
   });
-  const noOp = await noOpRate(lanekeeper, lanes64, options);
+  const noOp = await noOpRate(lanekeeper, few, options);
   const rows: Row[] = [];
   for (const ms of times) {
     const window = {
@@ -82,16 +85,16 @@ async function storedEvents({ server, options }: Scene, distribution: KeyDistrib
     const compared = await compare(
       {
         name: named(ms),
-        subjects: [contestant(lanekeeper, lanes64)],
-        references: [contestant(laneRecipe(16), lanes16), contestant(laneRecipe(64), lanes64)],
+        subjects: [contestant(lanekeeper, few)],
+        references: [contestant(laneRecipe(LANES), few), contestant(laneRecipe(RECIPE_LANES), many)],
         ...(distribution === "uniform" ? { ideal: () => Math.min((KEYS * 1_000) / ms, noOp) } : {}),
       },
       options,
     );
     rows.push(...compared);
   }
-  await deleteStream(lanes64);
-  await deleteStream(lanes16);
+  await deleteStream(few);
+  await deleteStream(many);
   return rows;
 }
 
@@ -112,10 +115,10 @@ async function hotKey({ server, options }: Scene, publisher: SteadyPublisher): P
   const seconds = options.quick ? 0.9 : 5;
   const messages = sized(perSecond * seconds, options, 500);
   const sequence = { keys: KEYS, messages, distribution: "zipf", seed: options.seed } as const;
-  const contestant = (reader: Reader): Contestant => ({
+  const contestant = (reader: Reader, lanes = LANES): Contestant => ({
     name: reader.name,
     run: async () => {
-      const stream = await makeStream(server, { lanes: LANES, keys: KEYS });
+      const stream = await makeStream(server, { lanes, keys: KEYS });
       const trial = await hotKeyTrial({ reader, stream, publisher, sequence, perSecond }, HOT_KEY_MS);
       await deleteStream(stream);
       return trial;
@@ -125,7 +128,7 @@ async function hotKey({ server, options }: Scene, publisher: SteadyPublisher): P
     {
       name: `work, ${HOT_KEY_MS} ms, zipf keys, live at ${perSecond}/s`,
       subjects: [contestant(lanekeeperReader({ maxAckPending: 256, concurrency: CONCURRENCY }))],
-      references: [contestant(laneRecipe(64)), contestant(chainedReader)],
+      references: [contestant(laneRecipe(RECIPE_LANES), RECIPE_LANES), contestant(chainedReader)],
     },
     options,
   );
