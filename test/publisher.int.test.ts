@@ -1,4 +1,4 @@
-import { type CreateLanes, LanekeeperError, openLanes } from "@lanekeeper/core";
+import { type CreateLanes, jsonCodec, LanekeeperError, openLanes } from "@lanekeeper/core";
 import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
 import { laneOf } from "@lanekeeper/partitioner";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -312,6 +312,27 @@ describe("a publisher on one server", () => {
     const { seq } = await call;
     const manager = await jetstreamManager(opened.connection);
     expect([...((await manager.streams.getMessage(opened.stream, { seq }))?.data ?? [])]).toEqual([1, 2, 3]);
+  });
+
+  test("a codec may use its memory again at once", async () => {
+    await using opened = await open();
+    const scratch = new Uint8Array(8);
+    const encode = (data: unknown) => {
+      scratch.fill(Number(data));
+      return scratch.subarray(0, 2);
+    };
+    await using publisher = opened.lanes.publisher({ codec: { ...jsonCodec, encode } });
+    const receipts = await Promise.all(
+      [1, 2, 3].map((data) => publisher.publish({ key: "k", type: "t", data })),
+    );
+    const manager = await jetstreamManager(opened.connection);
+    const stored = receipts.map(async ({ seq }) => manager.streams.getMessage(opened.stream, { seq }));
+    const bytes = (await Promise.all(stored)).map((message) => [...(message?.data ?? [])]);
+    expect(bytes).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
   });
 });
 

@@ -98,7 +98,7 @@ export class LaneRouter {
    */
   address(key: string, type: string): Address {
     const known = this.#known(key);
-    if (known.type !== type) {
+    if (known.type !== type || known.subject === "") {
       known.subject = known.route.subjectPrefix + this.#encodeType(type);
       known.type = type;
     }

@@ -115,6 +115,14 @@ describe("LaneRouter", () => {
     expect(router.subject({ key: "customer-42", type: "created" })).toBe("orders.10.customer-42.created");
   });
 
+  test("R03: an event without a type is refused, also when its key is new", () => {
+    const router = new LaneRouter(layout);
+    // @ts-expect-error: callers without types can pass anything
+    expect(() => router.subject({ key: "fresh", type: undefined })).toThrow(
+      expect.objectContaining({ code: "INVALID_TYPE" }),
+    );
+  });
+
   test("answers the same however many keys and types pass through its bounded caches", () => {
     const router = new LaneRouter(layout, 4);
     for (let i = 0; i < 5_000; i++) {

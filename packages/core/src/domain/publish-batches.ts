@@ -31,8 +31,8 @@ export function leastEventsPerKey(replicas: number): number {
 /** Which runs go out as batches, and the batches that may still be answered. */
 export class PublishBatches<P extends PendingPublish> {
   readonly #byToken = new Map<number, PublishBatch<P>>();
-  /** Batches that were given up, by their last event: when that one leaves, no answer matters any more. */
-  readonly #givenUp = new Map<P, PublishBatch<P>>();
+  /** Batches that were given up, until their last event leaves: a line has at most one. */
+  readonly #givenUp = new Map<KeyLine<P>, PublishBatch<P>>();
   #leastPerKey: number | undefined;
   #distrusted = false;
   #current = 0;
@@ -53,7 +53,7 @@ export class PublishBatches<P extends PendingPublish> {
   runOf(line: KeyLine<P>, keys: number, now: number): P[] | undefined {
     if (line.length < leastEvents || this.#leastPerKey === undefined || this.#distrusted) return undefined;
     const least = Math.max(leastEvents, this.#leastPerKey * keys);
-    if (line.length < least) return undefined;
+    if (least > mostEvents || line.length < least) return undefined;
     if (this.#current >= mostOpen || now < this.#pausedUntil) return undefined;
     const run: P[] = [];
     let bytes = 0;
@@ -96,8 +96,9 @@ export class PublishBatches<P extends PendingPublish> {
 
   /** The server did not store it, or whether it did is unknown. Its events may go out again, one by one. */
   failed(batch: PublishBatch<P>, failure: BatchFailure, now: number): void {
-    const { current, events } = batch;
-    if (failure === "unclear") this.#givenUp.set(last(events), batch);
+    const { current, events, line } = batch;
+    if (batch.spent) return;
+    if (failure === "unclear") this.#givenUp.set(line, batch);
     else this.#forget(batch);
     for (const event of events) {
       if (event.phase === "done") continue;
@@ -113,11 +114,29 @@ export class PublishBatches<P extends PendingPublish> {
     this.#setbacks++;
   }
 
+  /**
+   * The server has just stored a line's head, or knows that it did: with that id known, what was given up is refused
+   * as a whole should it still come. What is stored of it is stored by now, and each event's own answer settles it.
+   */
+  headStored({ line, uniqueId }: P, duplicate: boolean): void {
+    if (this.#givenUp.size === 0 || line === undefined) return;
+    // A caller's id may have been stored long ago, and be forgotten before the batch arrives.
+    if (duplicate && !uniqueId) return;
+    const batch = this.#givenUp.get(line);
+    if (batch === undefined || batch.spent) return;
+    batch.spent = true;
+    for (const event of batch.events) {
+      if (event.phase === "done") continue;
+      event.open--;
+      troubleOf(event).doubtful = true;
+    }
+  }
+
   /** An event has left the queue. */
   left(event: P): void {
-    if (this.#givenUp.size === 0) return;
-    const batch = this.#givenUp.get(event);
-    if (batch !== undefined) this.#forget(batch);
+    if (this.#givenUp.size === 0 || event.line === undefined) return;
+    const batch = this.#givenUp.get(event.line);
+    if (batch !== undefined && last(batch.events) === event) this.#forget(batch);
   }
 
   #end(batch: PublishBatch<P>): void {
@@ -128,7 +147,7 @@ export class PublishBatches<P extends PendingPublish> {
 
   #forget(batch: PublishBatch<P>): void {
     this.#byToken.delete(batch.token);
-    this.#givenUp.delete(last(batch.events));
+    if (this.#givenUp.get(batch.line) === batch) this.#givenUp.delete(batch.line);
   }
 }
 

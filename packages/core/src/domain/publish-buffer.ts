@@ -7,7 +7,7 @@ export interface PublishBufferLimits {
 }
 
 /** With many keys, as many as a server nearby can have under way. */
-export const usefulNearby = 2_048;
+const usefulNearby = 2_048;
 /** Few keys wait for their turns, and their runs are to grow long enough for batches. */
 const usefulAtMost = 4_096;
 const fewKeys = 64;
@@ -34,12 +34,11 @@ export class PublishBuffer<P extends PendingPublish> {
     return this.#lines.size;
   }
 
-  /** How many more events fit; none as long as one as large as the largest seen would not. */
+  /** How many more events fit, each as large as the largest seen. */
   get room(): number {
     const { maxPending, maxPendingBytes } = this.#limits;
-    if (this.#count === 0) return maxPending;
-    if (this.#bytes + this.#largest > maxPendingBytes) return 0;
-    return Math.max(maxPending - this.#count, 0);
+    const fit = Math.floor((maxPendingBytes - this.#bytes) / Math.max(this.#largest, 1));
+    return Math.max(Math.min(maxPending - this.#count, fit), 0);
   }
 
   /**
@@ -51,6 +50,12 @@ export class PublishBuffer<P extends PendingPublish> {
   usefulRoom(far: boolean): number {
     const useful = far || this.keys < fewKeys ? usefulAtMost : usefulNearby;
     return Math.min(this.room, useful - this.#count);
+  }
+
+  /** How much room who waits for it is to find at least: a quarter of what is useful and fits. */
+  get enoughRoom(): number {
+    const { maxPending, maxPendingBytes } = this.#limits;
+    return Math.min(maxPending, usefulNearby, Math.floor(maxPendingBytes / Math.max(this.#largest, 1))) / 4;
   }
 
   /** Events may be taken out while this is walked. */

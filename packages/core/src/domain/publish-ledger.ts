@@ -101,6 +101,7 @@ export class PublishLedger<P extends PendingPublish> {
       }
       const error = reason(next);
       if (error === undefined) return;
+      this.#batches.left(next);
       this.#buffer.dropAfter(line, before, next);
       this.failed(next, error);
     }

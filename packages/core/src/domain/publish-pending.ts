@@ -24,6 +24,8 @@ export class PendingPublish {
   /** Whether it may go out as part of an atomic batch. */
   readonly batchable: boolean;
   readonly deadlineAt: number;
+  /** Whether no other call can have its message id, so that a duplicate of it is one of its own attempts. */
+  readonly uniqueId: boolean;
   phase: PublishPhase = "queued";
   /** Whether the caller's promise is settled; an event whose outcome is unknown outlives it. */
   told = false;
@@ -45,11 +47,12 @@ export class PendingPublish {
   line: KeyLine<this> | undefined = undefined;
 
   /** @param deadlineAt whole milliseconds, as all times here */
-  constructor(key: string, bytes: number, batchable: boolean, deadlineAt: number) {
+  constructor(key: string, bytes: number, batchable: boolean, deadlineAt: number, uniqueId = true) {
     this.key = key;
     this.bytes = bytes;
     this.batchable = batchable;
     this.deadlineAt = deadlineAt;
+    this.uniqueId = uniqueId;
   }
 }
 
@@ -98,6 +101,8 @@ export class PublishBatch<P extends PendingPublish> {
   readonly sentAt: number;
   /** When its answer is overdue. */
   readonly dueAt: number;
+  /** Nothing more of it can be stored; its events do not count it as an open attempt any more. */
+  spent = false;
 
   constructor(line: KeyLine<P>, events: readonly P[], token: number, sentAt: number, dueAt: number) {
     this.line = line;

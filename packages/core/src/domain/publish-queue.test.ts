@@ -5,14 +5,16 @@ import { PublishQueue } from "./publish-queue.js";
 
 class Named extends PendingPublish {
   readonly name: string;
-  constructor(name: string, bytes: number, deadlineAt: number) {
-    super(name.slice(0, 1), bytes, true, deadlineAt);
+  constructor(name: string, bytes: number, deadlineAt: number, uniqueId: boolean) {
+    super(name.slice(0, 1), bytes, true, deadlineAt, uniqueId);
     this.name = name;
   }
 }
 
 /** A queue whose effects are written down. */
-function setUp(options: { connected?: boolean; maxPending?: number; maxPendingBytes?: number } = {}) {
+function setUp(
+  options: { connected?: boolean; maxPending?: number; maxPendingBytes?: number; uniqueIds?: boolean } = {},
+) {
   const done: string[] = [];
   const looks: Named[] = [];
   const limits = {
@@ -40,7 +42,7 @@ function setUp(options: { connected?: boolean; maxPending?: number; maxPendingBy
     options.connected ?? true,
   );
   const accept = (name: string, now = 0, bytes = 10) =>
-    queue.accept(new Named(name, bytes, now + limits.timeoutMs), now)?.code;
+    queue.accept(new Named(name, bytes, now + limits.timeoutMs, options.uniqueIds ?? true), now)?.code;
   const look = () => {
     const publish = looks.shift();
     if (publish === undefined) throw new Error("nothing is looked for");
@@ -149,8 +151,8 @@ describe("P1: one unsettled event per key", () => {
 });
 
 describe("P1: atomic batches", () => {
-  function setUpBatches() {
-    const world = setUp();
+  function setUpBatches(options: { uniqueIds?: boolean } = {}) {
+    const world = setUp(options);
     world.queue.allowBatches(32);
     return world;
   }
@@ -230,6 +232,41 @@ describe("P1: atomic batches", () => {
     queue.tick(200);
     queue.refused(4, refusal("refused"), 201);
     expect(did()).toEqual(["send a2 4", "reject a2 STREAM_FULL", "send a3 5"]);
+  });
+
+  test("once its first event is stored a silent batch is over: a refusal then settles, and told events let go of the key", () => {
+    const { queue, fill, did } = setUpBatches();
+    fill(40);
+    queue.stored(1, 1, false, 1);
+    queue.disconnected();
+    queue.reconnected(2);
+    // As when the account was full in the middle of the batch: one part is stored, and no answer ever comes.
+    queue.stored(3, 2, true, 3);
+    queue.stored(4, 3, true, 4);
+    did();
+    queue.refused(5, refusal("refused"), 5);
+    expect(did()).toEqual(["reject a4 STREAM_FULL", "send a5 6"]);
+    queue.tick(60_000);
+    did();
+    queue.refused(6, refusal("refused"), 60_001);
+    expect(queue.count).toBe(0);
+  });
+
+  test("a duplicate of a caller's own id does not end a silent batch: it may be older than that", () => {
+    const { queue, fill, did } = setUpBatches({ uniqueIds: false });
+    fill(40);
+    queue.stored(1, 1, false, 1);
+    queue.disconnected();
+    queue.reconnected(2);
+    queue.stored(3, 2, true, 3);
+    did();
+    queue.refused(4, refusal("refused"), 4);
+    expect(did()).toEqual([]);
+    queue.tick(500);
+    expect(did()).toEqual(["send a3 5"]);
+    queue.stored(5, 3, false, 501);
+    queue.refused(6, refusal("refused"), 502);
+    expect(did()).toEqual(["resolve a3 3", "send a4 6", "reject a4 STREAM_FULL", "send a5 7"]);
   });
 
   test("a late answer settles all of it that is still there, each with its own sequence", () => {
@@ -471,14 +508,17 @@ describe("bounds", () => {
   test("by count and by bytes; room counts on an event as large as the largest", () => {
     const { queue, accept } = setUp({ maxPending: 3, maxPendingBytes: 100 });
     expect(accept("a1", 0, 60)).toBeUndefined();
-    expect(queue.room).toBe(0);
+    expect(queue.usefulRoom).toBe(0);
     expect(accept("b1", 0, 50)).toBe("BUFFER_FULL");
     expect(accept("b1", 0, 101)).toBe("PAYLOAD_TOO_LARGE");
     expect(accept("b1", 0, 10)).toBeUndefined();
     expect(accept("c1", 0, 10)).toBeUndefined();
     expect(accept("d1", 0, 1)).toBe("BUFFER_FULL");
     queue.stored(1, 1, false, 1);
-    expect(queue.room).toBe(1);
+    expect(queue.usefulRoom).toBe(1);
+    queue.stored(2, 2, false, 2);
+    queue.stored(3, 3, false, 3);
+    expect(queue.usefulRoom).toBe(1);
   });
 
   test("a denied subject rejects its own attempt only", () => {

@@ -53,8 +53,9 @@ export class PublishQueue<P extends PendingPublish> {
     return this.#buffer.count;
   }
 
-  get room(): number {
-    return this.#buffer.room;
+  /** How much room who waits for it is to find at least. */
+  get enoughRoom(): number {
+    return this.#buffer.enoughRoom;
   }
 
   /** How many more events are worth having here. */
@@ -90,6 +91,7 @@ export class PublishQueue<P extends PendingPublish> {
     const publish = this.#ledger.attempt(token);
     if (publish === undefined) return false;
     if (publish.attempts === 1) this.#wait.answered(now - publish.sentAt);
+    else this.#batches.headStored(publish, duplicate);
     this.#resolve(publish, seq, duplicate, now);
     return true;
   }

@@ -38,7 +38,7 @@ export class PublishEvent extends PendingPublish implements PublishMessage {
     number: number,
     idPrefix: string,
   ) {
-    super(parts.route.key, bytes, batchable, deadlineAt);
+    super(parts.route.key, bytes, batchable, deadlineAt, parts.ownId === undefined);
     this.subject = parts.subject;
     this.payload = parts.payload;
     this.moreHeaders = parts.moreHeaders;

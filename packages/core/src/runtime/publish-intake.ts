@@ -1,3 +1,4 @@
+import { jsonCodec } from "../domain/codec.js";
 import type { OutgoingEvent } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { show } from "../domain/option-faults.js";
@@ -83,8 +84,9 @@ export class PublishIntake {
         `the codec's encode returned ${show(payload)} for "${type}", and it must return a Uint8Array`,
       );
     }
-    // The caller may use its buffer again while a retry still needs it.
-    return payload === data ? new Uint8Array(payload) : payload;
+    // The caller, or its codec, may use the memory again while a retry still needs it.
+    const ours = this.#options.codec === jsonCodec && payload !== data;
+    return ours ? payload : new Uint8Array(payload);
   }
 
   #checkExpectation(expectLastSeq: number): void {

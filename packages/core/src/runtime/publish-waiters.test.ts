@@ -34,6 +34,38 @@ test("as many go on as there is room for, in order", async () => {
   expect(seen[2]?.state).toBe("resolved");
 });
 
+test("who was let go counts until it publishes: no more are let go than find room", async () => {
+  let room = 4;
+  const waiters = new PublishWaiters(() => room, systemClock, 1_000);
+  const seen = Array.from({ length: 6 }, () => watch(waiters.room()));
+  const resolved = () => seen.filter(({ state }) => state === "resolved").length;
+  // Several answers of one chunk, before anybody who was let go has run.
+  waiters.onRoom();
+  waiters.onRoom();
+  await settle();
+  expect(resolved()).toBe(4);
+  for (let n = 0; n < 4; n++) {
+    room--;
+    waiters.onAccepted();
+  }
+  room++;
+  waiters.onRoom();
+  await settle();
+  expect(resolved()).toBe(5);
+});
+
+test("who was let go and does not publish is forgotten, and the next go on though nothing else happens", async () => {
+  let room = 0;
+  const waiters = new PublishWaiters(() => room, systemClock, 1_000);
+  const seen = [watch(waiters.room()), watch(waiters.room()), watch(waiters.room())];
+  room = 1;
+  waiters.onRoom();
+  await settle();
+  expect(seen.map(({ state }) => state)).toEqual(["resolved", "pending", "pending"]);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(seen.map(({ state }) => state)).toEqual(["resolved", "resolved", "resolved"]);
+});
+
 test("without room for the timeout: BUFFER_FULL; stopped: the reason", async () => {
   const waiters = new PublishWaiters(() => 0, systemClock, 1_000);
   const late = watch(waiters.room());

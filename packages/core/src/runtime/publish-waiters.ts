@@ -11,19 +11,22 @@ export class PublishWaiters {
   readonly #roomLeft: () => number;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #wakeAt: number;
+  readonly #wakeAt: () => number;
   /** In order of their calls. */
   readonly #forRoom = new Map<Waiter, Timer>();
   readonly #forSettled = new Set<{ readonly upTo: number; left: number; readonly resolve: () => void }>();
   #accepted = 0;
   #settled = 0;
   #stopped: LanekeeperError | undefined;
+  /** Callers that were let go and have not published yet. They need not: after a moment they are forgotten. */
+  #promised = 0;
+  #forgetting: Timer | undefined;
 
   /**
    * @param wakeAt who waits goes on once this much room is left: a few thousand at a time instead of one by one, each
    *   with a timer and a promise
    */
-  constructor(roomLeft: () => number, clock: Clock, timeoutMs: number, wakeAt = 1) {
+  constructor(roomLeft: () => number, clock: Clock, timeoutMs: number, wakeAt = () => 1) {
     this.#roomLeft = roomLeft;
     this.#wakeAt = wakeAt;
     this.#clock = clock;
@@ -37,6 +40,7 @@ export class PublishWaiters {
 
   onAccepted(): void {
     this.#accepted++;
+    if (this.#promised > 0) this.#promised--;
   }
 
   /** The call of event number `number` (from 1, by acceptance) is settled. */
@@ -62,7 +66,10 @@ export class PublishWaiters {
   /** There is room; rejects with BUFFER_FULL when there was none for the timeout. */
   room(): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    if (this.#forRoom.size === 0 && this.#roomLeft() > 0) return atOnce;
+    if (this.#forRoom.size === 0 && this.#roomLeft() > this.#promised) {
+      this.#promise();
+      return atOnce;
+    }
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
       this.#forRoom.set(
@@ -80,23 +87,34 @@ export class PublishWaiters {
    */
   onRoom(least: "enough" | "any" = "enough"): void {
     if (this.#forRoom.size === 0) return;
-    let room = this.#roomLeft();
-    if (least === "enough" && room < this.#wakeAt) return;
+    let room = this.#roomLeft() - this.#promised;
+    if (least === "enough" && room < this.#wakeAt()) return;
     for (const [waiter, timer] of this.#forRoom) {
       if (room-- <= 0) return;
       timer.stop();
       this.#forRoom.delete(waiter);
+      this.#promise();
       waiter.resolve();
     }
   }
 
   stop(error: LanekeeperError): void {
     this.#stopped ??= error;
+    this.#forgetting?.stop();
     for (const [waiter, timer] of this.#forRoom) {
       timer.stop();
       waiter.reject(error);
     }
     this.#forRoom.clear();
+  }
+
+  #promise(): void {
+    this.#promised++;
+    this.#forgetting ??= this.#clock.after(1, () => {
+      this.#forgetting = undefined;
+      this.#promised = 0;
+      this.onRoom();
+    });
   }
 
   #giveUp(waiter: Waiter): void {

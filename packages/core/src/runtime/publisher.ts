@@ -3,7 +3,6 @@ import type { OutgoingEvent, PublishReceipt } from "../domain/event.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { PlainAckReader, type PublishAnswer, parsePublishAnswer } from "../domain/publish-ack.js";
 import { leastEventsPerKey } from "../domain/publish-batches.js";
-import { usefulNearby } from "../domain/publish-buffer.js";
 import type { PublishEffects } from "../domain/publish-effects.js";
 import { PublishQueue } from "../domain/publish-queue.js";
 import { batchFailure, publishRefusal } from "../domain/publish-refusal.js";
@@ -79,7 +78,7 @@ class QueuedPublisher<E extends object>
       () => this.#queue.usefulRoom,
       clock,
       options.timeoutMs,
-      Math.min(options.maxPending, usefulNearby) / 4,
+      () => this.#queue.enoughRoom,
     );
     this.#tickMs = Math.min(Math.max(options.timeoutMs / 20, 10), 100);
     port.listen(this);
