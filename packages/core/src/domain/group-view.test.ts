@@ -88,6 +88,7 @@ describe("what one member does about the lanes", () => {
     for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
     for (const lane of [2, 3]) claim(lane, 0, { owner: "dead" });
     member("new", 5_000);
+    member("a", 5_900);
     member("dead", 6_000, "dead");
     expect(view.plan("a", "i", 6_000).claim).toEqual([
       { lane: 2, deadOwner: "dead" },
@@ -113,6 +114,28 @@ describe("what one member does about the lanes", () => {
     expect(view.plan("a", "i", 1_000 + settleMs + 1).giveBack).toEqual([]);
     member("b", 1_000 + settleMs + 10);
     expect(lanesOf(view.plan("a", "i", 1_000 + settleMs + 20).giveBack)).toEqual([2, 3]);
+  });
+
+  test("R31: lanes of a dead member do not wait for a share of one that died, too, and is not called dead yet", () => {
+    const { view, member, claim } = scene();
+    for (const id of ["a", "dead", "dying"]) member(id, 0);
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    for (const lane of [2, 3]) claim(lane, 0, { owner: "dead" });
+    for (const now of [1_000, 2_000, 3_000]) for (const id of ["a", "dying"]) member(id, now);
+    member("a", 6_900);
+    member("dead", 7_000, "dead");
+    expect(lanesOf(view.plan("a", "i", 7_000).claim)).toEqual([2, 3]);
+  });
+
+  test("a member that beats slowly but steadily keeps its lanes: it is measured by its own rhythm", () => {
+    const { view, member, claim } = scene();
+    const slowMs = 2 * settleMs;
+    for (const lane of [0, 1]) claim(lane, 0, { owner: "a" });
+    for (let beat = 0; beat <= 5; beat++) for (const id of ["a", "b"]) member(id, beat * slowMs);
+    const last = 5 * slowMs;
+    for (const lane of [2, 3]) claim(lane, last, { givenTo: "b" });
+    expect(view.plan("a", "i", last + settleMs + 1).claim).toEqual([]);
+    expect(lanesOf(view.plan("b", "i", last + settleMs + 1).claim)).toEqual([2, 3]);
   });
 
   test("R31: a lane given back for a member that beats no more does not wait for it to be called dead", () => {

@@ -47,10 +47,12 @@ export class GroupView {
   /** Owners named by claims whose own record is not there. */
   readonly #missing = new Map<string, number>();
   readonly #firstSeen = new Map<string, number>();
+  /** The longest time between a member's beats lately, in milliseconds: it fades by a tenth with each. */
+  readonly #gaps = new Map<string, number>();
 
   /**
    * `settleMs`: how long a member has to be there before lanes of others are moved to it; and for how long one that has
-   * not beaten still counts where lanes are free or could move. `provenMs`: how long before it is given those of a dead
+   * not beaten still counts where lanes are free or could move, unless it beats more slowly than that. `provenMs`: how long before it is given those of a dead
    * one, which would stand still once more if it died, too.
    */
   constructor(lanes: number, settleMs: number, provenMs: number) {
@@ -66,9 +68,11 @@ export class GroupView {
     if (value === undefined) {
       this.#members.delete(id);
       this.#firstSeen.delete(id);
+      this.#gaps.delete(id);
       return known !== undefined;
     }
     const record = parseMember(value);
+    if (known !== undefined) this.#gaps.set(id, Math.max(now - known.since, 0.9 * (this.#gaps.get(id) ?? 0)));
     this.#members.set(id, { revision, since: now, record });
     if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, now);
     this.#missing.delete(id);
@@ -164,16 +168,12 @@ export class GroupView {
       (id) => id === self || now - (this.#firstSeen.get(id) ?? now) >= this.#settleMs,
     );
     const target = assignLanes(beating, owners);
-    const heirs = assignLanes(this.#proven(self, live, now), owners);
-    const finders =
-      beating.length === live.length ? heirs : assignLanes(this.#proven(self, beating, now), owners);
+    const heirs = assignLanes(this.#proven(self, beating, now), owners);
     const claim = states.flatMap(({ owner, free, deadOwner, since }, lane) => {
       // R31: members that come and die at once could each be left a free lane in turn.
       const isLeft = now - (since ?? joined) >= this.#provenMs;
-      const takes =
-        deadOwner === undefined
-          ? target[lane] === self || (isLeft && finders[lane] === self)
-          : heirs[lane] === self;
+      const isNew = deadOwner === undefined && target[lane] === self;
+      const takes = isNew || ((deadOwner !== undefined || isLeft) && heirs[lane] === self);
       return free && takes && (owner === undefined || owner === self) ? [{ lane, deadOwner }] : [];
     });
     const moves = assignLanes(settled, owners);
@@ -205,9 +205,14 @@ export class GroupView {
     return { owner: record.owner, free: false, deadOwner: undefined, since: undefined };
   }
 
-  /** Seen to beat a moment ago: one that died as soon as it had come is not, by the time that lanes could move to it. */
+  /**
+   * Seen to beat a moment ago: one that died as soon as it had come is not, by the time that lanes could move to it. By its
+   * own rhythm: one that is slow, or has a longer lease, would be given lanes at each beat and counted out before the next.
+   */
   #isBeating(id: string, now: number): boolean {
-    return now - (this.#members.get(id)?.since ?? now) <= this.#settleMs;
+    const silentMs = now - (this.#members.get(id)?.since ?? now);
+    const usualMs = Math.max(this.#settleMs, 1.5 * (this.#gaps.get(id) ?? 0));
+    return silentMs <= Math.min(usualMs, this.#provenMs);
   }
 
   /**

@@ -17,15 +17,26 @@ function desk(maxAckPending: number) {
     soon.push(answer);
     urgent.push(isUrgent);
   };
-  const answers = new LaneAnswers({ ...scene.host, sendSoon, sendAnswers }, true);
+  let rewinds = 0;
+  const policy = { tellsReleases: true, letGo: () => void rewinds++ };
+  const answers = new LaneAnswers({ ...scene.host, sendSoon, sendAnswers }, policy);
   let seq = 0;
   const ack = (held: number, running: number) => {
     const delivery = { seq: ++seq } as Delivery;
     const event = new DeliveredEvent("k", "t", delivery, scene.policy.newHold(), undefined);
     answers.give(event, { held, running }, "ack", 0, "");
   };
-  return { answers, ack, urgent, sendAnswers, sent: scene.feed.sent };
+  return { answers, ack, urgent, sendAnswers, sent: scene.feed.sent, scene, rewinds: () => rewinds };
 }
+
+test("O6: an answer whose hold has lapsed by the time it is sent is not sent, and has the lane rewound", () => {
+  const { ack, sendAnswers, sent, scene, rewinds } = desk(8);
+  ack(0, 5);
+  scene.pinged = false;
+  scene.clock.freeze(60_000);
+  sendAnswers();
+  expect([sent, rewinds(), scene.looks]).toEqual([[], 1, 1]);
+});
 
 describe("an answer is urgent", () => {
   test("R22: always with maxAckPending 1, where the next event comes only with it", () => {
@@ -68,7 +79,7 @@ describe("closing", () => {
     expect(sent).toEqual([]);
     ack(0, 0);
     answers.finish();
-    expect(sent).toEqual(["ack 1 confirmed", "ack 2 confirmed"]);
+    expect(sent).toEqual(["ack 2 confirmed", "ack 1 confirmed"]);
     expect(await answers.acksConfirmed()).toBe(true);
   });
 });

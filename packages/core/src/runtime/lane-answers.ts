@@ -2,20 +2,20 @@ import { AckConfirmations } from "./ack-confirmations.js";
 import { Answer, type AnswerDesk, type AnswerKind } from "./answer.js";
 import type { DeliveredEvent } from "./delivered-event.js";
 import type { LaneHost } from "./lane-host.js";
+import type { LanePolicy } from "./lane-policy.js";
 
 /** What a lane has in hand. */
 export interface LaneLoad {
   /** Events delivered and not settled. */
   readonly held: number;
-  /** Handlers that have not ended. */
+  /** Handlers that may end soon. */
   readonly running: number;
 }
 
 /** What one lane answers to its consumer, and when: at the end of the turn, once it is known what happened meanwhile, or never. */
 export class LaneAnswers implements AnswerDesk {
   readonly #host: LaneHost;
-  /** Whether events given back are told to the consumer. */
-  readonly #tellsReleases: boolean;
+  readonly #policy: Pick<LanePolicy, "tellsReleases" | "letGo">;
   readonly #keptBack: Answer[] = [];
   readonly #acks = new AckConfirmations();
   /**
@@ -29,9 +29,9 @@ export class LaneAnswers implements AnswerDesk {
   /** Counts resets: answers from before one are not sent any more. */
   #round = 0;
 
-  constructor(host: LaneHost, tellsReleases: boolean) {
+  constructor(host: LaneHost, policy: Pick<LanePolicy, "tellsReleases" | "letGo">) {
     this.#host = host;
-    this.#tellsReleases = tellsReleases;
+    this.#policy = policy;
   }
 
   /** `delayMs` is a release's, `reason` a drop's. */
@@ -63,6 +63,11 @@ export class LaneAnswers implements AnswerDesk {
     // Also what was to go out soon when the connection came back, or the drain began.
     if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
     else if (!answer.hold.lapsed(now, wall)) this.#tell(answer);
+    // It is settled here, but the server does not know: it has to come again.
+    else {
+      this.#policy.letGo();
+      this.#host.lookSoon();
+    }
   }
 
   holdBack(): void {
@@ -80,12 +85,12 @@ export class LaneAnswers implements AnswerDesk {
   beginDrain(): void {
     this.#phase = "draining";
     this.#acks.begin();
-    // What waits is kept back with the rest, so that it is confirmed with the rest.
-    this.#host.sendAnswers();
   }
 
   /** From here on acks are confirmed, those that were kept back first. */
   finish(): void {
+    // What still waits is kept back with the rest, so that it is confirmed with the rest.
+    this.#host.sendAnswers();
     this.#phase = "finishing";
     this.#sendKept();
   }
@@ -119,7 +124,7 @@ export class LaneAnswers implements AnswerDesk {
     const { feed } = this.#host;
     if (kind === "drop") feed.drop(delivery, reason);
     else if (kind === "release") {
-      if (this.#tellsReleases) feed.release(delivery, delayMs);
+      if (this.#policy.tellsReleases) feed.release(delivery, delayMs);
     } else if (this.#phase === "finishing") this.#acks.add(feed.ackConfirmed(delivery));
     else feed.ack(delivery);
   }

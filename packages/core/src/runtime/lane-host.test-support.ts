@@ -87,6 +87,8 @@ export class LaneScene {
   /** Answers wait for the end of the turn: for the test to send what is in `soon`. Otherwise they go out at once. */
   sendsSoon = false;
   readonly soon: Answer[] = [];
+  /** Of each answer: whether the lane has to wait for it. */
+  readonly urgent: boolean[] = [];
   /** How often all that the worker holds was to be looked at. */
   looks = 0;
   #proof = { at: 0, wall: 0 };
@@ -109,7 +111,8 @@ export class LaneScene {
       clock: this.clock,
       feed: this.feed,
       slots: this.slots,
-      sendSoon: (answer) => {
+      sendSoon: (answer, urgent) => {
+        this.urgent.push(urgent);
         if (this.sendsSoon) this.soon.push(answer);
         else answer.send(this.clock.now(), this.clock.wall());
       },

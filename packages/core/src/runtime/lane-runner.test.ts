@@ -107,6 +107,17 @@ describe("slots", () => {
   });
 });
 
+test("R22: long handlers that fill a lane do not hold up the acks of its quick keys", async () => {
+  const scene = new LaneScene({ assignment: "owned", maxAckPending: 4 });
+  for (const [index, key] of ["a", "b", "c", "d"].entries()) scene.deliver(index + 1, key);
+  await scene.settle();
+  await scene.clock.advance(1_000);
+  scene.tick();
+  await scene.end();
+  expect(scene.last().key).toBe("d");
+  expect(scene.urgent).toEqual([true]);
+});
+
 describe("holds (O6)", () => {
   test("R18: what is found to have lapsed, or came too late, has all the rest looked at before the next tick", async () => {
     const scene = new LaneScene({ concurrency: 1 });

@@ -12,6 +12,9 @@ import type { LanePolicy } from "./lane-policy.js";
 import { LaneRun, type RunSteps } from "./lane-run.js";
 import { WakeTimer } from "./wake-timer.js";
 
+/** Milliseconds after which a handler is not expected to end in the next few. */
+const longRunMs = 50;
+
 /** Connects one lane's machine with deliveries, handlers and answers. Decides nothing itself but what time it is. */
 export class LaneRunner {
   readonly lane: number;
@@ -31,6 +34,8 @@ export class LaneRunner {
   #consumer: string;
   readonly #wake: WakeTimer;
   #settledBelow = 0;
+  /** Handlers that ran for a while already at the last tick: no answer waits to go out with theirs. */
+  #longRuns = 0;
 
   /** `consumer`: what it is pulled from; empty as long as there is none. */
   constructor(lane: number, policy: LanePolicy, host: LaneHost, consumer = "") {
@@ -38,7 +43,7 @@ export class LaneRunner {
     this.#policy = policy;
     this.#host = host;
     this.#consumer = consumer;
-    this.#answers = new LaneAnswers(host, policy.tellsReleases);
+    this.#answers = new LaneAnswers(host, policy);
     this.#machine = new LaneMachine(host.options, policy.memory);
     this.#wake = new WakeTimer(host.clock, (now) => this.#apply(this.#machine.step({ type: "tick", now })));
   }
@@ -118,7 +123,9 @@ export class LaneRunner {
         if (this.#host.feed.working(delivery, () => hold.confirmed(now, wall))) hold.workingSent(now);
       }
     }
+    this.#longRuns = 0;
     for (const run of this.#runs.values()) {
+      if (now - run.startedAt >= longRunMs) this.#longRuns++;
       if (!run.reportStuck()) continue;
       this.#tell({ type: "handler-stuck", key: run.key, seq: run.seq, error: handlerStuck(run) });
     }
@@ -359,7 +366,9 @@ export class LaneRunner {
       return;
     }
     this.#held.delete(seq);
-    this.#answers.give(held, this.#machine, kind, delayMs, reason);
+    const { held: inHand, running } = this.#machine;
+    const load = { held: inHand, running: Math.max(running - this.#longRuns, 0) };
+    this.#answers.give(held, load, kind, delayMs, reason);
   }
 
   #tellOf(seq: number, notification: Pick<Notification, "type">): void {

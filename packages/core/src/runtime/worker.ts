@@ -351,6 +351,8 @@ export class Worker implements LaneWorker, WorkerHost {
   async #end(reason: CloseReason): Promise<void> {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
+    // Nothing starts any more, whatever could not be given back.
+    this.slots.pause("ended");
     this.#tickTimer?.stop();
     this.#answerTimer?.stop();
     for (const undo of this.#undo) undo();
