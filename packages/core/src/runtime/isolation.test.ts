@@ -3,10 +3,10 @@ import { Isolation, SuspectTurns } from "./isolation.js";
 
 /** One lane's isolation, whose marks the test confirms. */
 function lane(turns = new SuspectTurns()) {
-  const marks: { seq: number | undefined; answer: (marked: boolean) => void }[] = [];
-  const isolation = new Isolation(turns, (seq) => {
+  const marks: { seq: number | undefined; harmless: boolean; answer: (marked: boolean) => void }[] = [];
+  const isolation = new Isolation(turns, (seq, harmless = true) => {
     return new Promise((answer) => {
-      marks.push({ seq, answer });
+      marks.push({ seq, harmless, answer });
     });
   });
   const begun: number[] = [];
@@ -55,13 +55,13 @@ describe("R26: an event that kills its process is told from its neighbours", () 
     await one.answer();
     expect(begun()).toEqual([5]);
     expect(other.marks).toEqual([]);
-    one.isolation.afterEnd(5);
+    one.isolation.afterEnd(5, true);
     // First the mark is taken off, then the next one is written.
     await one.answer();
     expect(begun()).toEqual([5]);
     await one.answer();
     expect(begun()).toEqual([5, 6]);
-    one.isolation.afterEnd(6);
+    one.isolation.afterEnd(6, true);
     await one.answer();
     await other.answer();
     expect(begun()).toEqual([5, 6, 9]);
@@ -72,10 +72,27 @@ describe("R26: an event that kills its process is told from its neighbours", () 
     isolation.begin([5]);
     start(5);
     await answer();
-    isolation.afterEnd(5);
+    isolation.afterEnd(5, true);
     expect(marked()).toEqual([5, undefined]);
     start(5);
     expect(begun).toEqual([5, 5]);
+  });
+
+  test("one that did not run after all is a suspect as before, and the next takes its turn", async () => {
+    const { isolation, begun, start, answer, marks, marked } = lane();
+    isolation.begin([5, 6]);
+    start(5, 6);
+    await answer();
+    isolation.afterEnd(5, false);
+    expect(marks.at(-1)).toMatchObject({ seq: undefined, harmless: false });
+    await answer();
+    start(5);
+    await answer();
+    isolation.afterEnd(6, true);
+    await answer();
+    await answer();
+    expect(marked()).toEqual([5, undefined, 6, undefined, 5]);
+    expect(begun).toEqual([5, 6, 5]);
   });
 
   test("the end of another event says nothing about the suspect that runs", async () => {
@@ -83,8 +100,8 @@ describe("R26: an event that kills its process is told from its neighbours", () 
     isolation.begin([5, 6]);
     start(5, 6);
     await answer();
-    isolation.afterEnd(4);
-    isolation.afterEnd(6);
+    isolation.afterEnd(4, true);
+    isolation.afterEnd(6, true);
     expect(marks).toHaveLength(1);
   });
 

@@ -20,18 +20,24 @@ export class SuspectTurns {
 }
 
 /**
+ * Writes into the claim which event runs alone, or that none does; false when it could not be written.
+ *
+ * @param harmless the one that ran alone did no harm; false: it did not run after all
+ */
+export type MarkSuspect = (seq: number | undefined, harmless?: boolean) => Promise<boolean>;
+
+/**
  * Tells an event that kills its process from those that were only in flight when it died. A suspect of a lane starts only
  * once the claim says so, and no other suspect of the worker beside it: when the process dies then, it was this one.
  */
 export class Isolation {
   readonly #turns: SuspectTurns;
-  /** Writes into the claim which event runs alone, or that none does; false when it could not be written. */
-  readonly #mark: (seq: number | undefined) => Promise<boolean>;
+  readonly #mark: MarkSuspect;
   #suspects = new Set<number>();
   #testing: number | undefined;
   #round = 0;
 
-  constructor(turns: SuspectTurns, mark: (seq: number | undefined) => Promise<boolean>) {
+  constructor(turns: SuspectTurns, mark: MarkSuspect) {
     this.#turns = turns;
     this.#mark = mark;
   }
@@ -62,13 +68,13 @@ export class Isolation {
     });
   }
 
-  /** It ran and did no harm: it is no suspect any more. */
-  afterEnd(seq: number): void {
+  /** When it ran, it did no harm: it is no suspect any more. */
+  afterEnd(seq: number, ran: boolean): void {
     if (this.#testing !== seq) return;
     this.#testing = undefined;
-    this.#suspects.delete(seq);
+    if (ran) this.#suspects.delete(seq);
     // Only then the next one: two marks under way at once could leave the claim naming the wrong event, or none.
     const done = () => this.#turns.giveBack();
-    void this.#mark(undefined).then(done, done);
+    void this.#mark(undefined, ran).then(done, done);
   }
 }

@@ -32,6 +32,6 @@ export interface LanePolicy {
   isPoison(seq: number): boolean;
   /** Calls `begin` when the event may start: at once, or when it may run alone. */
   beforeStart(seq: number, begin: () => void): void;
-  /** The event's handler has ended, or will not begin. */
-  afterEnd(seq: number): void;
+  /** The event's handler has ended, or (`ran` false) was not called after all. */
+  afterEnd(seq: number, ran: boolean): void;
 }

@@ -270,7 +270,7 @@ export class LaneRunner {
       if (wanted) {
         this.#lapse(seq);
         this.#apply(this.#machine.step({ type: "unstarted", run: number }));
-        this.#policy.afterEnd(seq);
+        this.#policy.afterEnd(seq, false);
       }
       slots.release();
       return;
@@ -298,7 +298,7 @@ export class LaneRunner {
     // Still known while it ends: a hold that ran out meanwhile is told of this run (O6).
     this.#ended(seq, run, outcome);
     this.#runs.delete(run);
-    this.#policy.afterEnd(seq);
+    this.#policy.afterEnd(seq, outcome.type !== "unstarted");
     this.#host.slots.release();
     if (this.#runs.size === 0) for (const resolve of this.#endWaiters.splice(0)) resolve();
   }

@@ -64,7 +64,7 @@ export class OwnedLane {
     this.lane = lane;
     this.#host = host;
     this.#claim = new LaneClaim(lane, key, host, () => this.#lost());
-    this.#isolation = new Isolation(host.turns, (seq) => this.#markTesting(seq));
+    this.#isolation = new Isolation(host.turns, (seq, harmless) => this.#markTesting(seq, harmless));
     this.policy = new OwnedPolicy(
       () => host.lease(),
       host.clock,
@@ -322,13 +322,13 @@ export class OwnedLane {
     if (consumer !== undefined && consumer !== "") this.#host.feed.remove(consumer);
   }
 
-  async #markTesting(seq: number | undefined): Promise<boolean> {
+  async #markTesting(seq: number | undefined, harmless = true): Promise<boolean> {
     try {
       await this.#claim.update(({ testing, ...rest }) => {
-        const deaths =
-          seq === undefined && testing !== undefined ? cleared(rest.deaths, testing) : rest.deaths;
-        if (seq !== undefined) return { ...rest, deaths, testing: seq };
-        return { ...rest, deaths, tried: (rest.tried ?? []).filter((one) => one !== testing) };
+        if (seq !== undefined) return { ...rest, testing: seq };
+        if (testing === undefined || !harmless) return rest;
+        const tried = (rest.tried ?? []).filter((one) => one !== testing);
+        return { ...rest, deaths: cleared(rest.deaths, testing), tried };
       });
       if (this.#claim.record?.testing === seq) return true;
     } catch {

@@ -129,6 +129,6 @@ test("R26: poison is what the claim says, of this run only; suspects wait for th
   expect(begun).toEqual([7]);
   await new Promise((resolve) => setImmediate(resolve));
   expect(begun).toEqual([7, 6]);
-  policy.afterEnd(6);
+  policy.afterEnd(6, true);
   expect(marks).toEqual([6, undefined]);
 });

@@ -94,8 +94,8 @@ export class OwnedPolicy implements LanePolicy {
     this.#isolation.beforeStart(seq, begin);
   }
 
-  afterEnd(seq: number): void {
-    this.#isolation.afterEnd(seq);
+  afterEnd(seq: number, ran: boolean): void {
+    this.#isolation.afterEnd(seq, ran);
   }
 }
 
