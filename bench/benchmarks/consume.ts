@@ -31,8 +31,8 @@ const FULL: readonly Case[] = [
 
 /** The cases that are easiest to get wrong; the others take longer than a quick run may. */
 const QUICK: readonly Case[] = [
-  { lanes: 64, maxAckPending: [1, 256], messages: 20_000, recipe: false },
-  { lanes: 1_024, maxAckPending: [1], messages: 4_000, recipe: true },
+  { lanes: 64, maxAckPending: [1, 256], messages: 16_000, recipe: false },
+  { lanes: 1_024, maxAckPending: [1], messages: 3_000, recipe: true },
 ];
 
 /** Until the code is compiled. */
