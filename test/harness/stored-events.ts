@@ -1,6 +1,7 @@
 import { type LaneLayout, parseLaneSubject } from "@lanekeeper/partitioner";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { awaitCondition } from "./await-condition.js";
 import type { StoredEvent } from "./history-record.js";
 import { CALL_HEADER } from "./program-options.js";
 
@@ -19,8 +20,11 @@ export async function readStoredEvents(
   stream: string,
   layout: LaneLayout,
 ): Promise<StoredEvent[]> {
-  const manager = await jetstreamManager(connection);
-  const { messages } = (await manager.streams.info(stream)).state;
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  // A node that has just come back may not answer for JetStream yet, nor may the others meanwhile.
+  const info = () => manager.streams.info(stream).catch(() => undefined);
+  const what = `stream ${stream} to be read`;
+  const { messages } = (await awaitCondition(info, { what, timeoutMs: 30_000 })).state;
   if (messages > MAX_EVENTS) throw new Error(`${stream} holds ${messages} events, over ${MAX_EVENTS}`);
   const events: StoredEvent[] = [];
   if (messages === 0) return events;
