@@ -22,13 +22,17 @@ export async function readStoredEvents(
 ): Promise<StoredEvent[]> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   // A node that has just come back may not answer for JetStream yet, nor may the others meanwhile.
+  const patience = { what: `stream ${stream} to be read`, timeoutMs: 30_000 };
   const info = () => manager.streams.info(stream).catch(() => undefined);
-  const what = `stream ${stream} to be read`;
-  const { messages } = (await awaitCondition(info, { what, timeoutMs: 30_000 })).state;
+  const { messages } = (await awaitCondition(info, patience)).state;
   if (messages > MAX_EVENTS) throw new Error(`${stream} holds ${messages} events, over ${MAX_EVENTS}`);
   const events: StoredEvent[] = [];
   if (messages === 0) return events;
-  const consumer = await jetstream(connection).consumers.get(stream);
+  const read = () =>
+    jetstream(connection)
+      .consumers.get(stream)
+      .catch(() => undefined);
+  const consumer = await awaitCondition(read, patience);
   while (events.length < messages) {
     const before = events.length;
     const batch = await consumer.fetch({
