@@ -21,16 +21,7 @@ export class PlantedHistory {
   }
 
   start(process: string, key: string, seq: number, atMs: number, group = "g"): this {
-    this.#runs += 1;
-    return this.add(process, atMs, {
-      kind: "handler-start",
-      run: this.#runs,
-      group,
-      key,
-      seq,
-      lane: 0,
-      attempt: 1,
-    });
+    return this.#start(process, atMs, { key, seq, group });
   }
 
   /** A start that was given a fence token, as owned lanes give one. */
@@ -42,18 +33,7 @@ export class PlantedHistory {
     fence: { readonly token: number; readonly incarnation?: string; readonly group?: string },
   ): this {
     const { token, incarnation = "first", group = "g" } = fence;
-    this.#runs += 1;
-    const data = { fence: token, incarnation };
-    return this.add(process, atMs, {
-      kind: "handler-start",
-      run: this.#runs,
-      group,
-      key,
-      seq,
-      lane: 0,
-      attempt: 1,
-      data,
-    });
+    return this.#start(process, atMs, { key, seq, group, data: { fence: token, incarnation } });
   }
 
   run(
@@ -81,5 +61,20 @@ export class PlantedHistory {
     }
     const refused = answer === "refused";
     return this.add(process, call, { kind: "publish-failed", call, key, error: answer, refused });
+  }
+
+  #start(
+    process: string,
+    atMs: number,
+    about: { key: string; seq: number; group: string; data?: { fence: number; incarnation: string } },
+  ): this {
+    this.#runs += 1;
+    return this.add(process, atMs, {
+      kind: "handler-start",
+      run: this.#runs,
+      lane: 0,
+      attempt: 1,
+      ...about,
+    });
   }
 }

@@ -6,7 +6,7 @@ import { SlotQueue } from "../domain/slot-queue.js";
 import { resolveWorkerOptions, type WorkerOptions } from "../domain/worker-options.js";
 import type { Answer } from "./answer.js";
 import type { Delivery, LaneFeed } from "./lane-feed-port.js";
-import type { LaneHost } from "./lane-host.js";
+import type { LaneHost, Turn } from "./lane-host.js";
 import { LaneRunner } from "./lane-runner.js";
 import { SharedPolicy } from "./shared-policy.js";
 import { VirtualClock } from "./virtual-clock.test-support.js";
@@ -87,6 +87,9 @@ export class LaneScene {
   /** Answers wait for the end of the turn: for the test to send what is in `soon`. Otherwise they go out at once. */
   sendsSoon = false;
   readonly soon: Answer[] = [];
+  /** Handlers do not get their turns at once. */
+  putsOff = false;
+  readonly turns: Turn[] = [];
   /** Of each answer: whether the lane has to wait for it. */
   readonly urgent: boolean[] = [];
   /** How often all that the worker holds was to be looked at. */
@@ -119,7 +122,10 @@ export class LaneScene {
       sendAnswers: () => {
         for (const answer of this.soon.splice(0)) answer.send(this.clock.now(), this.clock.wall());
       },
-      inTurn: (turn) => turn.take(false),
+      inTurn: (turn) => {
+        if (this.putsOff) this.turns.push(turn);
+        else turn.take(false);
+      },
       lookSoon: () => {
         this.looks++;
       },

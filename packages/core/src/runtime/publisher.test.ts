@@ -191,6 +191,17 @@ describe("atomic batches", () => {
     await publisher.close();
   });
 
+  test("none are sent after a reconnect until the stream was looked at: it may be an older server", async () => {
+    const { publisher, sent, batches, answer, tell } = setUp({}, { allowAtomic: true });
+    tell({ type: "disconnected" });
+    tell({ type: "reconnected" });
+    const receipts = publishRun(publisher, 101);
+    for (let n = 0; n < 101; n++) answer(sent[n]?.token ?? 0, `{"stream":"ORDERS","seq":${n + 1}}`);
+    await Promise.all(receipts);
+    expect([sent.length, batches.length]).toEqual([101, 0]);
+    await publisher.close();
+  });
+
   test("P1: a refused batch goes on one by one under the same ids, and batches pause", async () => {
     const { publisher, sent, batches, answer } = setUp({}, { allowAtomic: true });
     const receipts = publishRun(publisher, 101);
