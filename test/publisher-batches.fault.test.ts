@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PublishReceipt } from "@lanekeeper/core";
 import { startTestServer } from "@lanekeeper/core/testing";
-import { DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
-import { awaitCondition, within } from "./harness/await-condition.js";
+import { awaitCondition } from "./harness/await-condition.js";
 import type { NatsFrame } from "./harness/nats-frame.js";
 import { startNatsProxy } from "./harness/nats-proxy.js";
+import { readStoredEvents } from "./harness/stored-events.js";
+import { publishThrough } from "./publish-through.js";
 import { type OpenedLanes, openTestLanes, outcomeOf, STREAM } from "./publisher-setup.js";
 
 /** Batches are sent to 2.15 and later only. */
-async function startServer(skip: (condition: boolean, note: string) => void, nodes?: 3) {
-  const server = await startTestServer(nodes === undefined ? {} : { nodes });
+async function startServer(
+  skip: (condition: boolean, note: string) => void,
+  options: { nodes?: 3; config?: string } = {},
+) {
+  const server = await startTestServer(options);
   const old = /^2\.(?:[0-9]|1[0-4])\./.test(server.version);
   if (old) await server[Symbol.asyncDispose]();
   skip(old, "no batches are sent to servers before 2.15");
@@ -25,36 +29,9 @@ interface Stored {
 }
 
 /** Every stored event with the batch it came in, in stream order. */
-async function readStored(opened: OpenedLanes): Promise<Stored[]> {
-  const manager = await jetstreamManager(opened.connection, { checkAPI: false, timeout: 2_000 });
-  // A cluster may still be electing; a consumer that is made is the sign that all is there again.
-  const { state, consumer } = await awaitCondition(
-    async () => {
-      try {
-        const { state } = await manager.streams.info(opened.stream);
-        const consumer = await jetstream(opened.connection).consumers.get(opened.stream, {
-          deliver_policy: DeliverPolicy.All,
-        });
-        return { state, consumer };
-      } catch {
-        return undefined;
-      }
-    },
-    { what: `stream ${opened.stream} to be readable` },
-  );
-  const stored: Stored[] = [];
-  if (state.messages === 0) return stored;
-  const messages = await consumer.consume({ max_messages: 2_000 });
-  for await (const message of messages) {
-    const [, , key, type] = message.subject.split(".");
-    stored.push({
-      seq: message.seq,
-      name: `${key}/${type}`,
-      batch: message.headers?.get("Nats-Batch-Id") ?? "",
-    });
-    if (message.seq >= state.last_seq) break;
-  }
-  return stored;
+async function readStored({ connection, stream, lanes }: OpenedLanes): Promise<Stored[]> {
+  const events = await readStoredEvents(connection, stream, lanes.layout);
+  return events.map(({ seq, key, type, batch = "" }) => ({ seq, name: `${key}/${type}`, batch }));
 }
 
 /** P1 for calls of one publisher: stored in call order, each once, and each where its receipt says. */
@@ -74,52 +51,18 @@ const batchesIn = (stored: readonly Stored[]) =>
 const isBatchAck = ({ op, payload }: NatsFrame) => op === "MSG" && payload.includes('"batch":');
 const isCommit = ({ op, headers }: NatsFrame) => op === "HPUB" && headers.includes("Nats-Batch-Commit: 1");
 
-/** Publishes runs of one key without awaiting, as long as `during` runs. */
-async function publishHotKey(
+/** Publishes runs of one key as long as `during` runs. */
+function publishHotKey(
   opened: OpenedLanes,
   during: (more: (count: number) => Promise<void>) => Promise<void>,
-): Promise<{ names: string[]; receipts: PublishReceipt[] }> {
-  const publisher = opened.lanes.publisher({ maxPending: 1_000 });
-  const names: string[] = [];
-  const calls: Promise<PublishReceipt>[] = [];
-  let running = true;
-  let failed: unknown;
-  let resolved = 0;
-  const more = async (count: number): Promise<void> => {
-    const goal = resolved + count;
-    await awaitCondition(() => resolved >= goal || failed !== undefined, {
-      timeoutMs: 40_000,
-      what: () => `${goal} receipts (so far ${resolved})`,
-    });
-  };
-  const loop = (async () => {
-    for (let n = 0; running && n < 500_000; n++) {
-      await publisher.ready();
-      names.push(`hot/n${n}`);
-      const call = publisher.publish({ key: "hot", type: `n${n}`, data: n });
-      call.then(
-        () => {
-          resolved++;
-        },
-        (error: unknown) => {
-          failed ??= error;
-        },
-      );
-      calls.push(call);
-      // By the hundred, so that runs build up, and not as fast as it goes, so that there is little to read back.
-      if (n % 100 === 0) await sleep(30);
-    }
-  })();
-  try {
-    await during(more);
-  } finally {
-    running = false;
-    await loop;
-  }
-  const receipts = await within(Promise.all(calls), 40_000, "every publish to resolve");
-  expect(failed).toBeUndefined();
-  await publisher.close();
-  return { names, receipts };
+) {
+  return publishThrough(opened, {
+    maxPending: 1_000,
+    keyOf: () => "hot",
+    // By the hundred, so that runs build up, and not as fast as it goes, so that there is little to read back.
+    pace: (n) => (n % 100 === 0 ? sleep(30) : undefined),
+    during,
+  });
 }
 
 const runOf = (
@@ -234,6 +177,22 @@ test("R12: a stream that runs full of bytes in a run takes what fits, and says s
   expect((await readStored(opened)).map(({ name }) => name)).toEqual(namesOf("hot", taken));
 });
 
+test("R12, P1: an account that runs full in the middle of a batch stores a part of it and answers nothing: the rest is refused, not held", async ({
+  skip,
+}) => {
+  const config = `accounts { A { jetstream { max_file: 300KB }, users: [ { user: a, password: a } ] } }`;
+  await using server = await startServer(skip, { config });
+  await using opened = await openTestLanes(server.url, { connect: { user: "a", pass: "a" } });
+  await using publisher = opened.lanes.publisher();
+  const outcomes = await Promise.all(runOf(publisher, "hot", 3_000).map(outcomeOf));
+  const stored = await readStored(opened);
+  expect(stored.map(({ name }) => name)).toEqual(namesOf("hot", stored.length));
+  expect(batchesIn(stored)).toBeGreaterThan(0);
+  const receipts = outcomes.filter((one) => typeof one !== "string");
+  expect(receipts.map(({ seq }) => seq)).toEqual(stored.map(({ seq }) => seq));
+  expect(outcomes.slice(receipts.length)).toEqual(Array(3_000 - receipts.length).fill("STREAM_FULL"));
+});
+
 test("P1: events of a run are larger than the stream takes, its last one, too: they alone are refused", async ({
   skip,
 }) => {
@@ -326,7 +285,7 @@ test("P1: the server is frozen and thawed in the middle of batches", async ({ sk
 test("P1: with three nodes, the stream's leader steps down and nodes die in the middle of batches", async ({
   skip,
 }) => {
-  await using server = await startServer(skip, 3);
+  await using server = await startServer(skip, { nodes: 3 });
   await using opened = await openTestLanes([...server.urls], {
     create: { streamConfig: { num_replicas: 3 } },
   });

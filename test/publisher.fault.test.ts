@@ -2,10 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PublishReceipt } from "@lanekeeper/core";
 import { startTestServer } from "@lanekeeper/core/testing";
 import { expect, test } from "vitest";
-import { awaitCondition, within } from "./harness/await-condition.js";
+import { within } from "./harness/await-condition.js";
 import { isPubAck } from "./harness/jetstream-frames.js";
 import { type NatsProxy, startNatsProxy } from "./harness/nats-proxy.js";
-import { openTestLanes, outcomeOf, STREAM } from "./publisher-setup.js";
+import { publishThrough } from "./publish-through.js";
+import { type OpenedLanes, openTestLanes, outcomeOf, STREAM } from "./publisher-setup.js";
 
 /** Type numbers of a key's stored events, in stream order. */
 function numbersOf(stored: readonly string[], key: string): number[] {
@@ -121,54 +122,22 @@ test("expectLastSeq on three replicas: with every fifth ack lost, each append is
   for (let k = 0; k < 10; k++) expect(numbersOf(stored, `k${k}`)).toEqual([0, 1, 2, 3, 4]);
 }, 120_000);
 
-/** Publishes on `keys` keys without awaiting, as long as `during` runs; all must be stored, in order, each once. */
-async function publishThrough(
-  opened: Awaited<ReturnType<typeof openTestLanes>>,
+/** Publishes on `keys` keys as long as `during` runs; all must be stored, in order, each once. */
+async function publishOn(
+  opened: OpenedLanes,
   keys: number,
   during: (more: (count: number) => Promise<void>) => Promise<void>,
 ): Promise<PublishReceipt[]> {
-  const publisher = opened.lanes.publisher({ maxPending: 500 });
-  const calls: Promise<PublishReceipt>[] = [];
-  let running = true;
-  let failed: unknown;
-  let resolved = 0;
-  /** Waits until that many more are stored. */
-  const more = async (count: number): Promise<void> => {
-    const goal = resolved + count;
-    await awaitCondition(() => resolved >= goal || failed !== undefined, {
-      timeoutMs: 40_000,
-      what: () => `${goal} receipts (so far ${resolved})`,
-    });
-  };
-  const loop = (async () => {
-    for (let n = 0; running && n < 100_000; n++) {
-      await publisher.ready();
-      const call = publisher.publish({ key: `k${n % keys}`, type: `n${n}`, data: n });
-      call.then(
-        () => {
-          resolved++;
-        },
-        (error: unknown) => {
-          failed ??= error;
-        },
-      );
-      calls.push(call);
-      if (n % 50 === 0) await sleep(1);
-    }
-  })();
-  try {
-    await during(more);
-  } finally {
-    running = false;
-    await loop;
-  }
-  const receipts = await within(Promise.all(calls), 40_000, "every publish to resolve");
-  expect(failed).toBeUndefined();
-  await publisher.close();
+  const { names, receipts } = await publishThrough(opened, {
+    maxPending: 500,
+    keyOf: (n) => `k${n % keys}`,
+    pace: (n) => (n % 50 === 0 ? sleep(1) : undefined),
+    during,
+  });
   const stored = await opened.stored();
-  expect(stored).toHaveLength(calls.length);
+  expect(stored).toHaveLength(names.length);
   for (let k = 0; k < keys; k++) expectRising(numbersOf(stored, `k${k}`));
-  for (const [n, { seq }] of receipts.entries()) expect(stored[seq - 1]).toBe(`k${n % keys}/n${n}`);
+  for (const [n, { seq }] of receipts.entries()) expect(stored[seq - 1]).toBe(names[n]);
   return receipts;
 }
 
@@ -176,7 +145,7 @@ test("P1: the connection is cut again and again under way: all stored, in order,
   await using server = await startTestServer();
   await using proxy = await startNatsProxy(server.url);
   await using opened = await openTestLanes(proxy.url);
-  await publishThrough(opened, 20, async () => {
+  await publishOn(opened, 20, async () => {
     const acks = loseAcks(proxy, (seq) => seq % 13 === 0);
     for (let cut = 1; cut <= 4; cut++) {
       await acks.acted(cut * 20);
@@ -189,7 +158,7 @@ test("P1: the connection is cut again and again under way: all stored, in order,
 test("P1: the server is killed with -9 and started again under way: all stored, in order, each once", async () => {
   await using server = await startTestServer();
   await using opened = await openTestLanes(server.url);
-  await publishThrough(opened, 20, async (more) => {
+  await publishOn(opened, 20, async (more) => {
     for (let round = 0; round < 2; round++) {
       await more(300);
       await server.restart();
@@ -201,7 +170,7 @@ test("P1: the server is killed with -9 and started again under way: all stored, 
 test("P1: the server is frozen and thawed under way: all stored, in order, each once", async () => {
   await using server = await startTestServer();
   await using opened = await openTestLanes(server.url);
-  await publishThrough(opened, 20, async (more) => {
+  await publishOn(opened, 20, async (more) => {
     for (let round = 0; round < 3; round++) {
       await more(100);
       server.freeze();
@@ -218,7 +187,7 @@ test("P1: with three nodes, the stream's leader steps down and a node dies under
   await using opened = await openTestLanes([...server.urls], {
     create: { streamConfig: { num_replicas: 3 } },
   });
-  await publishThrough(opened, 20, async (more) => {
+  await publishOn(opened, 20, async (more) => {
     await more(100);
     await server.stepDown(STREAM);
     await more(100);

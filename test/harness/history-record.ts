@@ -127,4 +127,6 @@ export interface StoredEvent {
   readonly type: string;
   /** Which publish made it: the publishing process and its `call`. Absent where nothing recorded it. */
   readonly publishedBy?: { readonly process: string; readonly call: number };
+  /** The atomic batch it came in. */
+  readonly batch?: string;
 }

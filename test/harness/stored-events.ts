@@ -43,7 +43,9 @@ export async function readStoredEvents(
       const { lane, key, type } = parseLaneSubject(layout, message.subject);
       const [process, call] = splitCall(message.headers?.get(CALL_HEADER) ?? "");
       const publishedBy = process === undefined ? {} : { publishedBy: { process, call } };
-      events.push({ seq: message.seq, key, lane, type, ...publishedBy });
+      const batchId = message.headers?.get("Nats-Batch-Id");
+      const inBatch = batchId ? { batch: batchId } : {};
+      events.push({ seq: message.seq, key, lane, type, ...publishedBy, ...inBatch });
     }
     if (events.length === before)
       throw new Error(`${stream}: read ${before} of ${messages} events, then silence`);
