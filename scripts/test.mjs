@@ -19,6 +19,7 @@ const ON_OLDEST = [
   "test/owned-takeover",
   "test/partitioner-server",
   "test/publisher.int",
+  "test/publisher-mapping.int",
   "test/shared-order",
   "test/work",
 ];

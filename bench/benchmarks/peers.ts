@@ -18,7 +18,7 @@ import { sleepWork } from "../workload/sleep-work.js";
 import { type Benchmark, type BenchmarkOptions, sized } from "./benchmark.js";
 
 const KEYS = 1_000;
-const LANES = 64;
+const LANES = 16;
 
 /** The best were among these, whatever the handler, of many that were tried on two cores. */
 const QUICK_SHAPES: readonly GroupmqShape[] = [
@@ -44,7 +44,7 @@ export const peers: Benchmark = {
   name: "peers",
   summary: "beside groupmq on Redis, where a redis-server is found",
   notes: [
-    "1,000 uniform keys, events stored beforehand; one process reads all of them, measured from 10 % to 90 %. Lanekeeper: 64 lanes, maxAckPending 256, concurrency 1,000.",
+    "1,000 uniform keys, events stored beforehand; one process reads all of them, measured from 10 % to 90 %. Lanekeeper: 16 lanes, maxAckPending 256, concurrency 1,000.",
     "groupmq: one group per key, several workers in the one process, as many and with the concurrency that was best in the same run (1 to 32 workers, 64 to 1,024 handlers in all; a quick run tries the three shapes that were best before); its own redis-server with an append-only file, synced every second, no snapshots. A full and an emptying queue are its normal state; its adding of jobs is not measured.",
     "redis-server is taken from REDIS_SERVER_BIN or the PATH and never installed.",
   ],
