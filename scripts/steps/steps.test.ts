@@ -1,6 +1,8 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { checkNodeVersion } from "./node-version.mjs";
-import { run } from "./run.mjs";
+import { root, run } from "./run.mjs";
 import { Summary } from "./summary.mjs";
 import { countTests } from "./vitest-run.mjs";
 
@@ -13,21 +15,36 @@ const report = (numbers: object, testResults: object[] = []) => ({
   ...numbers,
 });
 
-test("tests are counted as vitest reports them", () => {
-  expect(countTests(report({}), 0)).toEqual({ passed: 3, failed: 0, skipped: 1 });
-  const failing = { status: "failed", assertionResults: [{ status: "failed" }, { status: "failed" }] };
-  expect(countTests(report({ numFailedTests: 2 }, [failing]), 1)).toEqual({
-    passed: 3,
-    failed: 2,
-    skipped: 1,
-  });
+test("tests are counted as vitest reports them, and those that failed are named with what they said", () => {
+  expect(countTests(report({}), 0)).toEqual({ passed: 3, failed: 0, skipped: 1, faults: [] });
+  const failing = {
+    name: join(fileURLToPath(root), "test", "some.test.ts"),
+    status: "failed",
+    assertionResults: [
+      { status: "passed", fullName: "holds" },
+      {
+        status: "failed",
+        fullName: "O1: in order",
+        failureMessages: ["expected 2 to be 1\n    at line\n    at /node_modules/x"],
+      },
+      { status: "failed", fullName: "ends", failureMessages: ["x".repeat(5_000)] },
+    ],
+  };
+  const counted = countTests(report({ numFailedTests: 2 }, [failing]), 1);
+  expect(counted).toMatchObject({ passed: 3, failed: 2, skipped: 1 });
+  expect(counted.faults[0]).toBe("test/some.test.ts: O1: in order\nexpected 2 to be 1\n    at line");
+  expect(counted.faults[1]).toMatch(/^test\/some.test.ts: ends\nx{600}$/);
 });
 
 test("a file that cannot be loaded, a fault outside the tests and a missing report count as failed", () => {
-  const broken = { status: "failed", assertionResults: [] };
-  expect(countTests(report({}, [broken]), 1)).toMatchObject({ passed: 3, failed: 1 });
+  const broken = { status: "failed", message: "no such module", assertionResults: [] };
+  expect(countTests(report({}, [broken]), 1)).toMatchObject({
+    passed: 3,
+    failed: 1,
+    faults: [": cannot be run\nno such module"],
+  });
   expect(countTests(report({}), 1)).toMatchObject({ passed: 3, failed: 1 });
-  expect(countTests(undefined, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+  expect(countTests(undefined, 0)).toMatchObject({ passed: 0, failed: 1, skipped: 0 });
 });
 
 test("Node.js before 20.19 is refused with its version", () => {
@@ -58,12 +75,18 @@ test("the summary's last line is the sum of all steps, a failed check counting a
     const summary = new Summary();
     await summary.step("check", async () => 0);
     await summary.step("broken check", async () => 2);
-    await summary.step("tests", async () => ({ passed: 5, failed: 1, skipped: 2 }));
+    await summary.step("tests", async () => ({
+      passed: 5,
+      failed: 1,
+      skipped: 2,
+      faults: ["a.test.ts: O1"],
+    }));
     await summary.step("more tests", async () => ({ passed: 4, failed: 0, skipped: 0 }));
     summary.print("/dev/null");
     expect(summary.failed).toBe(2);
     const lines = said.mock.calls.flat().map(String);
     expect(lines.at(-1)).toBe("tests: 9 passed, 2 failed");
+    expect(lines).toContain("\nFAILED a.test.ts: O1");
     expect(lines.findLast((line) => line.includes("broken check"))).toMatch(/^FAILED/);
     expect(lines.find((line) => line.endsWith("5 passed, 1 failed, 2 skipped"))).toMatch(/^FAILED/);
   } finally {

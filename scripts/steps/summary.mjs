@@ -3,6 +3,9 @@ import { root } from "./run.mjs";
 
 const lastSummary = new URL("node_modules/.lanekeeper/summary.txt", root);
 
+/** More faults than this are a fault of their own; the first say what it is. */
+const NAMED_FAULTS = 10;
+
 /** Collects the steps of a test run and what they counted. */
 export class Summary {
   #steps = [];
@@ -11,7 +14,7 @@ export class Summary {
    * Runs a step that counts tests, or whose exit code counts as one failed test when it is not 0.
    *
    * @param {string} name
-   * @param {() => Promise<number | { passed: number, failed: number, skipped: number }>} work
+   * @param {() => Promise<number | { passed: number, failed: number, skipped: number, faults?: string[] }>} work
    */
   async step(name, work) {
     console.log(`\n== ${name}`);
@@ -31,8 +34,11 @@ export class Summary {
     return this.#sum("failed");
   }
 
-  /** One line for each step, and as the last line `tests: N passed, M failed`, which is also left in a file. */
+  /** What failed, one line for each step, and as the last line `tests: N passed, M failed`, which is also left in a file. */
   print(file = lastSummary) {
+    for (const fault of this.#steps.flatMap((step) => step.faults ?? []).slice(0, NAMED_FAULTS)) {
+      console.log(`\nFAILED ${fault}`);
+    }
     console.log("");
     for (const step of this.#steps) {
       const verdict = step.failed > 0 ? "FAILED" : "ok";
