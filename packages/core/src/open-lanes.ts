@@ -44,7 +44,8 @@ export const minimumServerVersion = "2.10.0";
  *
  * Rejects with INVALID_OPTIONS (every fault at once), SERVER_TOO_OLD, JETSTREAM_UNAVAILABLE, STREAM_NOT_FOUND,
  * LAYOUT_MISSING, LAYOUT_DIFFERS, UNSAFE_STREAM (every reason at once), PERMISSION_DENIED, REQUEST_TIMEOUT, API_ERROR or
- * CONNECTION_CLOSED. The connection stays the caller's: it is never closed here.
+ * CONNECTION_CLOSED. Where nobody answers, as during an election, it asks again for 15 s before it says so. The
+ * connection stays the caller's: it is never closed here.
  */
 export async function openLanes<E extends object = Record<string, unknown>>(
   connection: NatsConnection,

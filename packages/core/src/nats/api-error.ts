@@ -21,6 +21,11 @@ export function apiCodeOf(error: unknown): number | undefined {
   return error instanceof JetStreamApiError ? error.code : undefined;
 }
 
+/** Whether no leader has answered yet, so that another may; without JetStream at all there is nothing to wait for. */
+export function isLeaderless(error: unknown): boolean {
+  return error instanceof errors.TimeoutError || apiCodeOf(error) === apiCode.leaderless;
+}
+
 /** Says in Lanekeeper's terms what a JetStream API request met. `what` names the request: "reading stream ORDERS". */
 export function translateApiError(error: unknown, what: string): LanekeeperError {
   if (LanekeeperError.is(error)) return error;

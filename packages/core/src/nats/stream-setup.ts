@@ -6,7 +6,9 @@ import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import { carrierFault } from "../domain/layout-state.js";
 import { versionAtLeast } from "../domain/server-version.js";
 import { unsafeSettings } from "../domain/stream-rules.js";
-import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
+import { systemClock } from "../runtime/clock.js";
+import { patiently } from "../runtime/patience.js";
+import { apiCode, apiCodeOf, isLeaderless, translateApiError } from "./api-error.js";
 import type { JetStreamApi } from "./jetstream-api.js";
 import { snapshotOf } from "./stream-adapter.js";
 
@@ -55,7 +57,8 @@ export async function findOrCreateStream(
 
 async function readStream(api: JetStreamApi, stream: string): Promise<StreamInfo | undefined> {
   try {
-    return await api.manager.streams.info(stream);
+    // Another process may have made it just now: on replicas nobody answers for it before it has a leader.
+    return await patiently(systemClock, () => api.manager.streams.info(stream), { passes: isLeaderless });
   } catch (error) {
     if (apiCodeOf(error) === apiCode.streamNotFound) return undefined;
     throw translateApiError(error, `reading stream ${stream}`);

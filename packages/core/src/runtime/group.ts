@@ -4,6 +4,7 @@ import type { Clock } from "./clock.js";
 import { pause } from "./clock.js";
 import type { GroupLanes } from "./group-lanes.js";
 import { type LaneView, settledBelow } from "./lane-view.js";
+import { patiently } from "./patience.js";
 import type { RosterPort } from "./roster-port.js";
 import type { StreamPort } from "./stream-port.js";
 
@@ -65,6 +66,12 @@ export interface GroupParts {
 const atOnce = 16;
 const caughtUpPollMs = 100;
 
+/** A lane, and the sequence up to which it is waited for. */
+interface Goal {
+  readonly view: LaneView;
+  readonly seq: number;
+}
+
 export class ConsumerGroup implements Group {
   readonly #parts: GroupParts;
 
@@ -104,39 +111,53 @@ export class ConsumerGroup implements Group {
     signal?.throwIfAborted();
     const { filter, stream, clock } = this.#parts;
     // Asked of the stream's leader: a consumer's own count of pending can be that of a lagging replica.
-    const goals = await this.#eachLane(await this.#read(), async (view) => ({
+    const goals: Goal[] = await this.#eachLane(await this.#read(), async (view) => ({
       view,
-      seq: (await stream.lastMatching(filter(view.lane)))?.seq ?? 0,
+      seq: (await patiently(clock, () => stream.lastMatching(filter(view.lane)), { signal }))?.seq ?? 0,
     }));
     let open = goals.filter(({ view, seq }) => seq >= settledBelow(view));
     while (open.length > 0) {
       await pause(clock, caughtUpPollMs, signal);
       signal?.throwIfAborted();
-      const lanes = await this.#parts.lanes();
-      // What the stream has deleted since is not waited for: it never settles.
-      const { firstSeq } = await stream.read();
-      const seen = await this.#eachLane(open, async ({ view, seq }) => ({
-        view: await lanes.readLane(view.lane),
-        seq,
-      }));
-      open = seen.filter(({ view, seq }) => seq >= firstSeq && seq >= settledBelow(view));
+      const before = open;
+      open = await patiently(clock, () => this.#unsettled(before), { signal });
     }
   }
 
   async delete(): Promise<void> {
-    const lanes = await this.#parts.lanes();
+    const lanes = await this.#lanes();
     await this.#refuseRunning("delete", lanes);
-    await lanes.delete();
+    await patiently(this.#parts.clock, () => lanes.delete());
   }
 
   async rewind(to: "all" | { startSeq: number } | { startTime: Date }): Promise<void> {
+    const { clock, stream } = this.#parts;
     await this.#read();
-    const lanes = await this.#parts.lanes();
+    const lanes = await this.#lanes();
     await this.#refuseRunning("rewind", lanes);
-    await lanes.rewind(to, await this.#parts.stream.read());
+    await lanes.rewind(to, await patiently(clock, () => stream.read()));
   }
 
-  async #read(): Promise<readonly LaneView[]> {
+  #lanes(): Promise<GroupLanes> {
+    return patiently(this.#parts.clock, this.#parts.lanes);
+  }
+
+  /** What of this is still to be settled. What the stream has deleted since is not waited for: it never settles. */
+  async #unsettled(goals: readonly Goal[]): Promise<Goal[]> {
+    const lanes = await this.#parts.lanes();
+    const { firstSeq } = await this.#parts.stream.read();
+    const seen = await this.#eachLane(goals, async ({ view, seq }) => ({
+      view: await lanes.readLane(view.lane),
+      seq,
+    }));
+    return seen.filter(({ view, seq }) => seq >= firstSeq && seq >= settledBelow(view));
+  }
+
+  #read(): Promise<readonly LaneView[]> {
+    return patiently(this.#parts.clock, () => this.#readOnce());
+  }
+
+  async #readOnce(): Promise<readonly LaneView[]> {
     const lanes = await this.#parts.lanes();
     const views = await lanes.read();
     if (!lanes.recorded && views.every(({ state }) => state === undefined)) {
@@ -149,9 +170,10 @@ export class ConsumerGroup implements Group {
   }
 
   async #refuseRunning(what: string, lanes: GroupLanes): Promise<void> {
-    const { name, roster } = this.#parts;
+    const { name, roster, clock } = this.#parts;
     const workers = await roster.ask(name);
-    const ids = workers.length > 0 ? workers.map(({ id }) => id) : await lanes.live();
+    const live = () => patiently(clock, () => lanes.live());
+    const ids = workers.length > 0 ? workers.map(({ id }) => id) : await live();
     if (ids.length === 0) return;
     throw new LanekeeperError(
       "GROUP_RUNNING",
@@ -163,7 +185,7 @@ export class ConsumerGroup implements Group {
     const { filter, stream, clock } = this.#parts;
     const waiting = views.filter(({ state }) => state !== undefined && state.pending + state.inFlight > 0);
     const ages = await this.#eachLane(waiting, async (view) => {
-      const oldest = await stream.nextMatching(filter(view.lane), settledBelow(view));
+      const oldest = await patiently(clock, () => stream.nextMatching(filter(view.lane), settledBelow(view)));
       return oldest === undefined ? 0 : Math.max(clock.wall() - oldest.storedAt.getTime(), 0);
     });
     return Math.round(ages.reduce((oldest, age) => Math.max(oldest, age), 0));

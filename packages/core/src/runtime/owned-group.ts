@@ -8,7 +8,7 @@ import { formatMember, recordVersion } from "../domain/member-record.js";
 import type { BucketEntry, BucketPort, BucketWatch } from "./bucket-port.js";
 import type { Clock, Timer } from "./clock.js";
 import { Member } from "./member.js";
-import { patiently } from "./patience.js";
+import { patiently, persistently } from "./patience.js";
 
 export interface OwnedGroupParts {
   readonly group: string;
@@ -87,22 +87,26 @@ export class OwnedGroup {
     this.#agreeAgain = () => this.agree(wish, created);
     const { bucket, group, clock } = this.#parts;
     const key = bucketKeys.group(group);
-    let written: string | undefined;
-    for (let attempt = 0; attempt < 10; attempt++) {
+    const read = async () => {
       const entry = await patiently(clock, () => bucket.read(key));
       const found = entry?.value === undefined ? undefined : parseGroup(entry.value);
-      if (found?.created === created) {
-        this.#regroup(found);
-        return found.incarnation === written;
-      }
+      return { revision: entry?.revision ?? 0, agreed: found?.created === created ? found : undefined };
+    };
+    let written: string | undefined;
+    const agreed = await persistently(clock, async () => {
+      const before = await read();
+      if (before.agreed !== undefined) return before.agreed;
       const record = { version: recordVersion, ...(await patiently(clock, wish)) };
       written = record.incarnation;
-      await bucket.write(key, formatGroup(record), entry?.revision ?? 0);
+      await bucket.write(key, formatGroup(record), before.revision);
+      return (await read()).agreed;
+    });
+    if (agreed === undefined) {
+      const text = `the record of group ${group} could not be written; try again`;
+      throw new LanekeeperError("REQUEST_TIMEOUT", text);
     }
-    throw new LanekeeperError(
-      "REQUEST_TIMEOUT",
-      `the record of group ${group} could not be written; try again`,
-    );
+    this.#regroup(agreed);
+    return agreed.incarnation === written;
   }
 
   /** Reads everything there is and joins. Resolves once this is a live member. */
@@ -117,11 +121,14 @@ export class OwnedGroup {
     const keys = await patiently(clock, () => bucket.keys(prefix));
     const entries = await queue.addAll(keys.map((key) => () => patiently(clock, () => bucket.read(key))));
     for (const entry of entries) if (entry !== undefined) this.seen(entry);
-    for (let attempt = 0; !(await this.#member.join()); attempt++) {
-      if (attempt === 4)
-        throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
+    const joined = await persistently(clock, async () => {
+      if (await this.#member.join()) return true;
       this.#member.stop();
       this.#member = this.#newMember();
+      return undefined;
+    });
+    if (joined === undefined) {
+      throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
     }
     this.#joining = false;
     this.#timer = clock.after(this.#parts.rules.beatMs, () => this.#tick());

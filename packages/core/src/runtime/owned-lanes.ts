@@ -17,6 +17,7 @@ import { LossWatch } from "./loss-watch.js";
 import { OwnedGroup } from "./owned-group.js";
 import { OwnedLane } from "./owned-lane.js";
 import { groupWish, refuseSharedWorkers } from "./owned-start.js";
+import { patiently } from "./patience.js";
 import type { StreamSnapshot } from "./stream-port.js";
 
 export interface OwnedLanesParts {
@@ -134,7 +135,7 @@ export class OwnedLanes implements LaneSet {
   async join(): Promise<void> {
     const { context, consumerPort } = this.#parts;
     const { options } = this.#host;
-    await refuseSharedWorkers(consumerPort, options.group);
+    await patiently(context.clock, () => refuseSharedWorkers(consumerPort, options.group));
     const { snapshot } = this.#parts;
     const first = await this.#agree(snapshot);
     const { from, startSeq } = this.#group.record;

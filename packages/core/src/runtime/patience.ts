@@ -5,18 +5,48 @@ import { type Clock, pause } from "./clock.js";
 const patienceMs = 15_000;
 const againMs = 200;
 
-/** Asks again while nobody answers, as during an election. Rejects with the last error after 15 s, at once with any other. */
-export async function patiently<T>(clock: Clock, ask: () => Promise<T>): Promise<T> {
+export interface Patience {
+  /** Which errors are asked again after; default: a request that was not answered, or met no JetStream server. */
+  readonly passes?: (error: unknown) => boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Asks again while nobody answers, as during an election and for seconds after something was made on replicas. Rejects
+ * with the last error after 15 s, at once with one that does not pass, and with the signal's reason once it aborts.
+ */
+export async function patiently<T>(
+  clock: Clock,
+  ask: () => Promise<T>,
+  { passes = isUnanswered, signal }: Patience = {},
+): Promise<T> {
   const deadline = clock.now() + patienceMs;
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      const unanswered =
-        LanekeeperError.is(error) &&
-        (error.code === "REQUEST_TIMEOUT" || error.code === "JETSTREAM_UNAVAILABLE");
-      if (!unanswered || clock.now() >= deadline) throw error;
-      await pause(clock, againMs);
+      if (!passes(error) || clock.now() >= deadline) throw error;
+      await pause(clock, againMs, signal);
+      signal?.throwIfAborted();
     }
   }
+}
+
+/** Tries again until something comes of it; undefined when nothing has after 15 s. */
+export async function persistently<T>(
+  clock: Clock,
+  attempt: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const deadline = clock.now() + patienceMs;
+  for (;;) {
+    const result = await attempt();
+    if (result !== undefined || clock.now() >= deadline) return result;
+    await pause(clock, againMs);
+  }
+}
+
+function isUnanswered(error: unknown): boolean {
+  return (
+    LanekeeperError.is(error) && (error.code === "REQUEST_TIMEOUT" || error.code === "JETSTREAM_UNAVAILABLE")
+  );
 }

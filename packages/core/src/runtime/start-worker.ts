@@ -10,6 +10,7 @@ import type { LanesContext } from "./lanes-context.js";
 import { reportLoss } from "./loss-report.js";
 import type { OwnedGroupLanes } from "./owned-group-lanes.js";
 import { OwnedLanes } from "./owned-lanes.js";
+import { patiently } from "./patience.js";
 import { SharedLanes } from "./shared-lanes.js";
 import type { Proof } from "./shared-policy.js";
 import { continueOwnedGroup } from "./shared-start.js";
@@ -35,13 +36,18 @@ export async function startWorker<E extends object>(
   options: ResolvedWorkerOptions,
   handler: Handler<E>,
 ): Promise<LaneWorker> {
-  const state = await parts.context.watch.look();
-  if (state.type !== "ok") throw state.error;
+  const snapshot = await patiently(parts.context.clock, () => lookAtStream(parts.context));
   // Handlers are called with the events of the caller's map; nothing here looks into them.
   const untyped = handler as unknown as Handler<Record<string, unknown>>;
   return options.assignment === "owned"
-    ? startOwned(parts, options, untyped, state.snapshot)
-    : startShared(parts, options, untyped, state.snapshot);
+    ? startOwned(parts, options, untyped, snapshot)
+    : startShared(parts, options, untyped, snapshot);
+}
+
+async function lookAtStream({ watch }: LanesContext): Promise<StreamSnapshot> {
+  const state = await watch.look();
+  if (state.type !== "ok") throw state.error;
+  return state.snapshot;
 }
 
 async function startShared(
@@ -57,9 +63,11 @@ async function startShared(
     start: options.deliverPolicy,
     ackWaitMs: options.ackWaitMs,
   } as const;
-  const owned = await parts.findOwned(options.group);
-  if (owned !== undefined) await continueOwnedGroup(owned, consumers, wish, snapshot);
-  const group = await consumers.ensure(wish, snapshot);
+  const owned = await patiently(context.clock, () => parts.findOwned(options.group));
+  if (owned !== undefined) {
+    await patiently(context.clock, () => continueOwnedGroup(owned, consumers, wish, snapshot));
+  }
+  const group = await patiently(context.clock, () => consumers.ensure(wish, snapshot));
   const ackWaitMs = Math.min(...group.lanes.map((lane) => lane.ackWaitMs));
   const proof = await prove(context);
   const { created } = snapshot;
@@ -84,7 +92,7 @@ async function startOwned(
         'use limits or work-queue retention, or assignment "shared"',
     );
   }
-  const bucket = await parts.openBucket();
+  const bucket = await patiently(context.clock, parts.openBucket);
   const rules = leaseRules(options.leaseMs ?? (bucket.replicas > 1 ? 12_000 : 5_000));
   const proof = await prove(context);
   let lanes: OwnedLanes | undefined;
