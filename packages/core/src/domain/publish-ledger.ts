@@ -3,7 +3,7 @@ import type { PublishBatches } from "./publish-batches.js";
 import type { PublishBuffer } from "./publish-buffer.js";
 import type { PublishEffects } from "./publish-effects.js";
 import type { KeyLine, PendingPublish } from "./publish-pending.js";
-import { perhapsStored, publishTimeout } from "./publish-timeout.js";
+import { asKnown, perhapsStored, publishTimeout } from "./publish-timeout.js";
 
 /** Which attempts may still be answered, and which callers were told what: each is told once. */
 export class PublishLedger<P extends PendingPublish> {
@@ -106,9 +106,4 @@ export class PublishLedger<P extends PendingPublish> {
       this.failed(next, error);
     }
   }
-}
-
-/** The error, saying so if the event may be stored nevertheless. */
-function asKnown(publish: PendingPublish, error: LanekeeperError): LanekeeperError {
-  return publish.open > 0 || publish.trouble?.doubtful === true ? perhapsStored(error) : error;
 }

@@ -7,7 +7,7 @@ import { PublishLedger } from "./publish-ledger.js";
 import { type KeyLine, type PendingPublish, type PublishBatch, troubleOf } from "./publish-pending.js";
 import type { PublishRefusal } from "./publish-refusal.js";
 import type { EventSight, StreamSight } from "./publish-sight.js";
-import { publishTimeout } from "./publish-timeout.js";
+import { asKnown, publishTimeout } from "./publish-timeout.js";
 import { PublishWait, resendSpan } from "./publish-wait.js";
 
 /**
@@ -135,7 +135,7 @@ export class PublishQueue<P extends PendingPublish> {
       // The server may compare sequences before it looks for duplicates, so a retry of a stored event lands here, too.
       if (publish.phase !== "event-look") this.#lookForEvent(publish);
     } else if (publish.open === 0 && (refusal.type === "refused" || publish.told)) {
-      this.#reject(publish, refusal.error, now);
+      this.#reject(publish, asKnown(publish, refusal.error), now);
     } else if (token === publish.token) {
       this.#setBack(publish, now);
     }
@@ -158,10 +158,9 @@ export class PublishQueue<P extends PendingPublish> {
 
   /** What the look at the stream found that {@link noResponders} asked for. */
   streamSeen(sight: StreamSight<P>, now: number): void {
-    const waiting = [...this.#unheard];
+    const waiting = [...this.#unheard].filter(({ phase }) => phase === "stream-look");
     this.#unheard.clear();
     for (const publish of waiting) {
-      if (publish.phase !== "stream-look") continue;
       if (sight.type === "missing") {
         // With the stream, whatever an open attempt may have stored is gone.
         this.#reject(publish, sight.error(publish), now);
@@ -172,7 +171,8 @@ export class PublishQueue<P extends PendingPublish> {
       if (sight.type === "unreadable") trouble.fault = sight.error;
       const verdict = sight.type === "ok" && trouble.unheard >= unheardLimit ? sight.unheard : undefined;
       if (publish.open === 0 && (verdict !== undefined || publish.told)) {
-        this.#reject(publish, verdict?.(publish) ?? publishTimeout(publish), now);
+        const error = verdict === undefined ? publishTimeout(publish) : asKnown(publish, verdict(publish));
+        this.#reject(publish, error, now);
       } else this.#setBack(publish, now);
     }
   }

@@ -27,3 +27,8 @@ export function perhapsStored(error: LanekeeperError): LanekeeperError {
     { cause: error },
   );
 }
+
+/** The error, saying so if the event may be stored nevertheless. */
+export function asKnown(publish: PendingPublish, error: LanekeeperError): LanekeeperError {
+  return publish.open > 0 || publish.trouble?.doubtful === true ? perhapsStored(error) : error;
+}

@@ -53,11 +53,20 @@ export class Member {
     this.#observer = parts.observer;
   }
 
-  /** Writes the first beat; true once it is confirmed. Beats go on from then. */
+  /**
+   * Writes the first beat; true once it is confirmed. Beats go on from then. False when its outcome is not known: join
+   * again, and it is found if it was written, so that no member is left that nobody is.
+   */
   async join(): Promise<boolean> {
     await this.#beatOnce();
+    if (this.#revision === 0) return false;
     this.#schedule();
-    return this.#revision > 0;
+    return true;
+  }
+
+  /** Deposed or stopped: whoever wants to be a member has to be another one. */
+  get over(): boolean {
+    return this.#over;
   }
 
   /** From now on takes no lanes; told to the others with a beat at once. */

@@ -122,10 +122,8 @@ export class OwnedGroup {
     const entries = await queue.addAll(keys.map((key) => () => patiently(clock, () => bucket.read(key))));
     for (const entry of entries) if (entry !== undefined) this.seen(entry);
     const joined = await persistently(clock, async () => {
-      if (await this.#member.join()) return true;
-      this.#member.stop();
-      this.#member = this.#newMember();
-      return undefined;
+      if (this.#member.over) this.#member = this.#newMember();
+      return (await this.#member.join()) || undefined;
     });
     if (joined === undefined) {
       throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
@@ -205,12 +203,11 @@ export class OwnedGroup {
         if (this.#leaving) return;
         // The bucket may have been lost, and with it what the group had agreed on.
         await this.#agreeAgain();
-        this.#member = this.#newMember();
+        if (this.#member.over) this.#member = this.#newMember();
         if (await this.#member.join()) {
           this.#joining = false;
           return observer.changed();
         }
-        this.#member.stop();
       } catch {
         // The bucket cannot be reached; until it can, nothing is ours.
       }
