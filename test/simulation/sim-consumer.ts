@@ -65,6 +65,7 @@ export class SimConsumer {
   maxAckPending: number;
   deleted = false;
   readonly #host: ConsumerHost;
+  readonly #created: string;
   #deliveries = 0;
   /** The next stream sequence to look at. */
   #cursor: number;
@@ -84,6 +85,7 @@ export class SimConsumer {
     this.ackWaitMs = spec.ackWaitMs;
     this.maxAckPending = spec.maxAckPending;
     this.#host = host;
+    this.#created = String(host.timeline.now);
     this.#cursor = spec.startSeq;
     this.#floor = spec.startSeq - 1;
   }
@@ -113,6 +115,7 @@ export class SimConsumer {
       generation: spec.generation,
       lane: spec.lane,
       incarnation: spec.incarnation,
+      created: this.#created,
       groupStartSeq: spec.groupStartSeq,
       startSeq: spec.startSeq,
       ackWaitMs: this.ackWaitMs,
@@ -120,6 +123,8 @@ export class SimConsumer {
       ackFloor: replicated && !this.#acked ? 0 : this.#floor,
       deliveries: this.#deliveries,
       deliveredSeq: replicated && this.#deliveries === 0 ? 0 : this.#cursor - 1,
+      // The simulated server never loses its memory.
+      deliversAgain: this.#deliveries > 0,
       pending,
       inFlight: this.#pending.size,
       redelivered: [...this.#counts.values()].filter((count) => count > 1).length,

@@ -30,9 +30,11 @@ export async function bucketAdapter(
   const { bucket, create, replicas } = options;
   const timeout = Math.min(api.timeoutMs, options.requestMs ?? defaultRequestMs);
   const js = jetstream(connection, { apiPrefix: api.prefix, timeout });
+  // Nothing depends on a bucket yet that is being opened or made.
+  const kvm = new Kvm(jetstream(connection, { apiPrefix: api.prefix, timeout: api.timeoutMs }));
   const manager = await jetstreamManager(connection, { apiPrefix: api.prefix, timeout, checkAPI: false });
   const stream = `KV_${bucket}`;
-  const kv = await open(new Kvm(js), api, bucket, stream, create ? replicas : undefined);
+  const kv = await open(kvm, api, bucket, stream, create ? replicas : undefined);
   const subject = (key: string) => `$KV.${bucket}.${key}`;
   // A bucket of another domain or account is written to under its API prefix.
   const writeSubject = (key: string) =>

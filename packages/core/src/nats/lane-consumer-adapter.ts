@@ -132,6 +132,7 @@ function stateOf(info: ConsumerInfo, filter: string, expected: ExpectedConsumer)
     generation: number(meta.generation),
     lane: number(meta.lane),
     incarnation: metadata[meta.incarnation],
+    created: String(info.created),
     groupStartSeq: number(meta.start) ?? 1,
     startSeq: config.opt_start_seq ?? 1,
     ackWaitMs: nanosToMs(config.ack_wait ?? 0),
@@ -139,6 +140,8 @@ function stateOf(info: ConsumerInfo, filter: string, expected: ExpectedConsumer)
     ackFloor: info.ack_floor.stream_seq,
     deliveries: info.delivered.consumer_seq,
     deliveredSeq: info.delivered.stream_seq,
+    // Kept in memory only, unlike the rest (measured on 2.10 and 2.15).
+    deliversAgain: info.delivered.last_active !== undefined,
     pending: info.num_pending,
     inFlight: info.num_ack_pending,
     redelivered: info.num_redelivered,

@@ -64,7 +64,7 @@ class PublishAdapter implements PublishPort {
     this.#enqueue(messages, token);
   }
 
-  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[]> {
+  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[] | undefined> {
     return probeMapping(this.#connection, probes, timeoutMs);
   }
 
@@ -151,6 +151,9 @@ class EncodedHeaders {
   }
 }
 
+/** How many times as long as for the answers is waited for a round trip. */
+const roundTripPatience = 10;
+
 /**
  * Publishes probes that expect a stream of a name that no stream can have: JetStream refuses to store them, while a
  * core subscription sees the subject to which the server mapped them (measured on 2.10 and 2.15: nothing is stored).
@@ -159,21 +162,30 @@ async function probeMapping(
   connection: NatsConnection,
   probes: readonly MappingProbe[],
   timeoutMs: number,
-): Promise<(string | undefined)[]> {
+): Promise<(string | undefined)[] | undefined> {
   const seen = probes.map((): string | undefined => undefined);
   const inbox = newInbox(connection);
   const subscriptions: ReplySubscription[] = [];
   let missing = probes.length;
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
+  let finish = (_certain: boolean) => {};
+  const finished = new Promise<boolean>((resolve) => {
     finish = resolve;
   });
-  const timer = setTimeout(finish, timeoutMs);
+  // What was mapped comes before the answer to a ping that was sent after it.
+  const roundTrip = () =>
+    void connection.flush().then(
+      () => finish(true),
+      () => finish(false),
+    );
+  // Time alone proves nothing: process or server may have stood still.
+  const timer = setTimeout(roundTrip, timeoutMs);
+  const lastTimer = setTimeout(() => finish(false), timeoutMs * roundTripPatience);
   const note = (index: number, subject: string) => {
     if (seen[index] === undefined) missing--;
     seen[index] = subject;
-    if (missing === 0) finish();
+    if (missing === 0) finish(true);
   };
+  let certain = false;
   try {
     let unanswered = probes.length;
     subscriptions.push(
@@ -181,14 +193,14 @@ async function probeMapping(
         // The answers come without the mapped subject; once all are there, a round trip brings in what was mapped.
         callback: (error) => {
           unanswered--;
-          if (error !== null || unanswered <= 0) connection.flush().then(finish, finish);
+          if (error !== null || unanswered <= 0) roundTrip();
         },
       }),
     );
     for (const [index, { filter }] of probes.entries()) {
       subscriptions.push(
         connection.subscribe(filter, {
-          callback: (error, message) => (error === null ? note(index, message.subject) : finish()),
+          callback: (error, message) => (error === null ? note(index, message.subject) : finish(true)),
         }),
       );
     }
@@ -196,12 +208,13 @@ async function probeMapping(
     header.set("Nats-Expected-Stream", "lanekeeper mapping probe");
     for (const { intake } of probes)
       connection.publish(intake, new Uint8Array(0), { headers: header, reply: inbox });
-    await finished;
+    certain = await finished;
   } catch {
-    // The connection is closed or draining: nothing was seen.
+    // The connection is closed or draining.
   } finally {
     clearTimeout(timer);
+    clearTimeout(lastTimer);
     if (!connection.isClosed()) for (const subscription of subscriptions) subscription.unsubscribe();
   }
-  return seen;
+  return certain ? seen : undefined;
 }

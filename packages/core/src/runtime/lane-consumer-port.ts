@@ -31,6 +31,8 @@ export interface LaneConsumerState {
   readonly generation: number | undefined;
   readonly lane: number | undefined;
   readonly incarnation: string | undefined;
+  /** When it was made: one of the same name that was made anew has another. */
+  readonly created: string;
   readonly groupStartSeq: number;
   /** The first sequence this consumer delivers; 1 is "all". */
   readonly startSeq: number;
@@ -42,6 +44,8 @@ export interface LaneConsumerState {
   readonly deliveries: number;
   /** The stream sequence of the newest delivery. */
   readonly deliveredSeq: number;
+  /** Whether the server process that keeps it now has delivered anything of it. */
+  readonly deliversAgain: boolean;
   readonly pending: number;
   readonly inFlight: number;
   readonly redelivered: number;

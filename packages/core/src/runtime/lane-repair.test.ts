@@ -183,6 +183,69 @@ describe("verify, after every connection", () => {
     expect(port.did).toEqual([]);
   });
 
+  describe("O2: back at a server process that was started anew", () => {
+    const found = (change: { deliveredSeq: number; deliversAgain: boolean }) => async () => {
+      const { lane, port, repair } = await scene();
+      lane.deliver(60);
+      await lane.settle();
+      await lane.clock.advance(1_000);
+      port.put(name, change);
+      return { lane, repair, restartedAt: lane.clock.now() };
+    };
+
+    test.each([
+      ["it has forgotten our delivery", { deliveredSeq: 59, deliversAgain: false }],
+      ["it has delivered since, maybe the same event", { deliveredSeq: 60, deliversAgain: true }],
+    ])("what is in hand is let go of when %s", async (_, change) => {
+      const { lane, repair, restartedAt } = await found(change)();
+      await repair.verify(restartedAt);
+      expect(lane.last().signal.reason).toMatchObject({ code: "FENCED" });
+      expect(lane.told.at(-1)).toMatchObject({ type: "overlap-possible", seq: 60 });
+      expect(lane.told.at(-1)?.error?.message).toContain("started again");
+      await lane.end();
+      expect(lane.feed.sent).toEqual([]);
+    });
+
+    test("it stays ours when the server still counts it and has delivered nothing since", async () => {
+      const { lane, repair, restartedAt } = await found({ deliveredSeq: 60, deliversAgain: false })();
+      await repair.verify(restartedAt);
+      await lane.end();
+      expect(lane.feed.sent).toEqual(["ack 60"]);
+    });
+
+    test("it stays ours when it was delivered to us again", async () => {
+      const { lane, repair, restartedAt } = await found({ deliveredSeq: 60, deliversAgain: true })();
+      lane.deliver(60);
+      await repair.verify(restartedAt);
+      await lane.end();
+      expect(lane.feed.sent).toEqual(["ack 60"]);
+    });
+
+    test("at the same process nothing is let go of", async () => {
+      const { lane, repair } = await found({ deliveredSeq: 60, deliversAgain: true })();
+      await repair.verify();
+      await lane.end();
+      expect(lane.feed.sent).toEqual(["ack 60"]);
+    });
+  });
+
+  test("O6: a consumer of the same name and incarnation that was made anew meanwhile gets no answer of before", async () => {
+    const { lane, port, repair } = await scene();
+    lane.deliver(60);
+    await lane.settle();
+    port.put(name, { created: "2026-01-01T00:00:09Z" });
+    await repair.verify();
+    expect(lane.last().signal.reason).toMatchObject({ code: "FENCED" });
+    await lane.end();
+    expect(lane.feed.sent).toEqual([]);
+    await repair.verify();
+    lane.deliver(61);
+    await lane.settle();
+    await repair.verify();
+    await lane.end();
+    expect(lane.feed.sent).toEqual(["ack 61"]);
+  });
+
   test("a consumer that is missing is no rewind: its own trouble makes it again", async () => {
     const { port, group, repair } = await scene();
     port.kept.delete(name);

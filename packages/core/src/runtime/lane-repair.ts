@@ -6,6 +6,7 @@ import { describeThrown } from "../domain/thrown.js";
 import { DriftWatch } from "./drift-watch.js";
 import type { GroupConsumers, GroupWish, ReadyGroup } from "./group-consumers.js";
 import type { Health } from "./health.js";
+import type { LaneConsumerState } from "./lane-consumer-port.js";
 import type { LaneRunner } from "./lane-runner.js";
 import type { LanesContext } from "./lanes-context.js";
 import { LossWatch } from "./loss-watch.js";
@@ -46,6 +47,8 @@ export class LaneRepair {
   readonly #drift: DriftWatch;
   #group: ReadyGroup;
   #created: string;
+  /** When each lane's consumer was made, by lane; undefined where that is not known for certain. */
+  #made: (string | undefined)[];
   #startingOver: Promise<void> | undefined;
   #stopped = false;
 
@@ -53,6 +56,7 @@ export class LaneRepair {
     this.#parts = parts;
     this.#group = parts.group;
     this.#created = parts.created;
+    this.#made = parts.group.lanes.map(({ created }) => created);
     this.#loss = new LossWatch(
       parts.context.streamPort,
       {
@@ -105,10 +109,13 @@ export class LaneRepair {
 
   /**
    * Looks whether the consumers are still those this worker knows: rewound meanwhile, they give out events that it
-   * remembers as settled, and a shorter ackWait makes its holds too long (O2, O4). Rejects when that cannot be told.
+   * remembers as settled; made anew, they may have given what it has in hand to another; and a shorter ackWait makes its
+   * holds too long (O2, O4). Rejects when that cannot be told.
+   *
+   * @param restartedAt when the connection came back to a server process that was started anew; undefined otherwise
    */
-  async verify(): Promise<void> {
-    const { consumers, wish, policies, context } = this.#parts;
+  async verify(restartedAt?: number): Promise<void> {
+    const { consumers, wish, policies, runners, context } = this.#parts;
     const found = await consumers.read(wish.group);
     const rewound = found.some((state) => {
       return state?.incarnation !== undefined && state.incarnation !== this.#group.incarnation;
@@ -119,9 +126,20 @@ export class LaneRepair {
       await this.#startOver(state.snapshot, "the group was rewound; work starts where the rewind says");
       return;
     }
-    for (const [lane, state] of found.entries()) {
+    for (const [lane, runner] of runners.entries()) {
+      const state = found[lane];
       const policy = policies[lane];
       if (policy !== undefined && state !== undefined) policy.rules = holdRules(state.ackWaitMs);
+      const made = this.#made[lane];
+      this.#made[lane] = state?.created;
+      if (state !== undefined && made !== undefined && made !== state.created) {
+        runner.reset(
+          false,
+          `consumer ${state.name} was made anew and may have given the event to another worker`,
+        );
+      } else if (restartedAt !== undefined && forgotten(runner, state, restartedAt)) {
+        runner.reset(false, "the server was started again and may have given the event to another worker");
+      }
     }
   }
 
@@ -136,6 +154,7 @@ export class LaneRepair {
       // What the consumer had settled when this worker found it, it has settled for good.
       const floor = this.#group.lanes[runner.lane]?.ackFloor ?? 0;
       const fromSeq = Math.max(runner.settledBelow, floor + 1, this.#group.startSeq);
+      this.#made[runner.lane] = undefined;
       await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
       const text = `consumer ${runner.consumer} was deleted; it was made again from sequence ${fromSeq}`;
       notify({
@@ -169,6 +188,7 @@ export class LaneRepair {
       if (policy !== undefined) policy.rules = holdRules(ackWaitMs);
     }
     this.#group = group;
+    this.#made = group.lanes.map(({ created }) => created);
     this.#created = snapshot.created;
     health.clear("start-over");
     notify({ type: "rewound", seq: group.startSeq, error: new LanekeeperError("STREAM_NOT_FOUND", why) });
@@ -185,6 +205,17 @@ export class LaneRepair {
     if (error.code === "CONSUMER_DIFFERS" || error.code === "CONSUMER_OVERLAPS") this.#parts.fail(error);
     else this.#parts.health.fault(cause, error, transientGraceMs);
   }
+}
+
+/**
+ * Whether a server process that was started anew may have given what this worker has in hand to another: what it knew
+ * of its last tenth of a second is lost with a crash. Not so if it still counts our newest delivery as the lane's and has
+ * delivered nothing since, or if it has delivered to us: with MaxAckPending 1 that is then all there is in hand.
+ */
+function forgotten(runner: LaneRunner, state: LaneConsumerState | undefined, restartedAt: number): boolean {
+  const { seq, at } = runner.newest;
+  if (at >= restartedAt) return false;
+  return state === undefined || state.deliversAgain || state.deliveredSeq < seq;
 }
 
 function troubleError(runner: LaneRunner, kind: PullTrouble, text: string): LanekeeperError {

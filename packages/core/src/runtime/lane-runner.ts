@@ -33,7 +33,12 @@ export class LaneRunner {
   readonly #endWaiters: (() => void)[] = [];
   #consumer: string;
   readonly #wake: WakeTimer;
+  /** Why everything is being let go of, when it is for no lapse. */
+  #why: string | undefined;
   #settledBelow = 0;
+  /** The newest delivery: which event it was of, and when it came. */
+  #newestSeq = 0;
+  #newestAt = 0;
   /** Handlers that ran for a while already at the last tick: no answer waits to go out with theirs. */
   #longRuns = 0;
 
@@ -50,6 +55,11 @@ export class LaneRunner {
 
   get consumer(): string {
     return this.#consumer;
+  }
+
+  /** The newest delivery: which event it was of, and when it came. */
+  get newest(): { seq: number; at: number } {
+    return { seq: this.#newestSeq, at: this.#newestAt };
   }
 
   /** Events in hand: delivered and not settled. */
@@ -85,8 +95,10 @@ export class LaneRunner {
     const { seq, stamp } = delivery;
     if (!this.#policy.accepts(delivery)) return;
     const hold = this.#policy.newHold();
+    this.#newestSeq = seq;
+    this.#newestAt = this.#host.clock.now();
     // O6: it may have waited so long on its way that the server has given it to another; it comes again.
-    if (hold.lapsed(this.#host.clock.now(), this.#host.clock.wall())) {
+    if (hold.lapsed(this.#newestAt, this.#host.clock.wall())) {
       this.#policy.letGo();
       this.#host.lookSoon();
       return this.#tell({ type: "fenced", seq, error: staleDelivery(seq) });
@@ -154,9 +166,14 @@ export class LaneRunner {
     this.#apply(this.#machine.step({ type: "gone", seq }));
   }
 
-  /** Consumer or stream were made anew: nothing in hand is ours. With `forget` also not what was settled. */
-  reset(forget: boolean): void {
+  /**
+   * Nothing in hand is ours any more, as after consumer or stream were made anew. With `forget` also not what was
+   * settled. `why` is for the handlers that run.
+   */
+  reset(forget: boolean, why?: string): void {
+    this.#why = why;
     this.#apply(this.#machine.step({ type: "reset", forget }));
+    this.#why = undefined;
     this.#held.clear();
     this.#answers.reset();
     if (forget) this.#settledBelow = 0;
@@ -331,7 +348,7 @@ export class LaneRunner {
       if (waiting !== undefined) this.#unwait(waiting);
       return;
     }
-    const text = this.#policy.lapseText(seq);
+    const text = this.#why ?? this.#policy.lapseText(seq);
     const error = new LanekeeperError("FENCED", text);
     handlerRun.abort("FENCED", text);
     const about = { key: handlerRun.key, seq, error };

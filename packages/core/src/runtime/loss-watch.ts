@@ -16,14 +16,15 @@ export interface WatchedLanes {
 
 /**
  * Notices that a stream with an age or size limit deletes events which the group has not settled (O4). For every lane
- * with a backlog it remembers the oldest event that waits; when the stream starts after it and the lane has not
- * settled it, that event is lost, and later ones may be.
+ * with a backlog it remembers the oldest and the newest event that wait; when the stream starts after one of them and the
+ * lane has not settled it, that event is lost, and others may be.
  */
 export class LossWatch {
   readonly #stream: StreamPort;
   readonly #lanes: WatchedLanes;
   readonly #notify: Notify;
-  readonly #oldest = new Map<number, number>();
+  /** By lane: sequences of events that waited at the last look, the oldest first. */
+  readonly #waiting = new Map<number, readonly number[]>();
   #looking = false;
 
   constructor(stream: StreamPort, lanes: WatchedLanes, notify: Notify) {
@@ -49,21 +50,25 @@ export class LossWatch {
   }
 
   #tellLost(lanes: readonly (LaneConsumerState | undefined)[], firstSeq: number): void {
-    for (const [lane, oldest] of this.#oldest) {
+    for (const [lane, waiting] of this.#waiting) {
       const state = lanes[lane];
-      if (state === undefined || oldest >= firstSeq || settled(state, oldest)) continue;
-      this.#oldest.delete(lane);
-      const text = `the stream deleted event ${oldest}, and maybe later ones before ${firstSeq}, before the group had settled it`;
-      this.#notify({ type: "lost", lane, seq: oldest, error: new LanekeeperError("EVENT_LOST", text) });
+      // What is deleted is not delivered in one step with it: the oldest may still have been, and only the newest tells.
+      const seq = waiting.find((one) => state !== undefined && one < firstSeq && !settled(state, one));
+      if (seq === undefined) continue;
+      this.#waiting.delete(lane);
+      const text = `the stream deleted event ${seq}, and maybe others before ${firstSeq}, before the group had settled it`;
+      this.#notify({ type: "lost", lane, seq, error: new LanekeeperError("EVENT_LOST", text) });
     }
   }
 
   async #remember(lane: number, state: LaneConsumerState | undefined): Promise<void> {
-    this.#oldest.delete(lane);
+    this.#waiting.delete(lane);
     if (state === undefined || state.pending === 0) return;
     const from = Math.max(state.deliveredSeq, state.ackFloor) + 1;
-    const next = await this.#stream.nextMatching(this.#lanes.filter(lane), from);
-    if (next !== undefined) this.#oldest.set(lane, next.seq);
+    const filter = this.#lanes.filter(lane);
+    const oldest = await this.#stream.nextMatching(filter, from);
+    const newest = await this.#stream.lastMatching(filter);
+    if (oldest !== undefined) this.#waiting.set(lane, [oldest.seq, newest?.seq ?? oldest.seq]);
   }
 }
 

@@ -135,7 +135,7 @@ export class OwnedLanes implements LaneSet {
   async join(): Promise<void> {
     const { context, consumerPort } = this.#parts;
     const { options } = this.#host;
-    await patiently(context.clock, () => refuseSharedWorkers(consumerPort, options.group));
+    await patiently(context.clock, () => refuseSharedWorkers(consumerPort, options.group, context.clock));
     const { snapshot } = this.#parts;
     const first = await this.#agree(snapshot);
     const { from, startSeq } = this.#group.record;

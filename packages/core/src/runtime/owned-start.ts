@@ -1,13 +1,28 @@
 import type { GroupRecord } from "../domain/group-record.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { GroupStart } from "../domain/worker-options.js";
+import { type Clock, pause } from "./clock.js";
 import type { GroupConsumers } from "./group-consumers.js";
 import type { LaneConsumerPort } from "./lane-consumer-port.js";
 import type { StreamSnapshot } from "./stream-port.js";
 
+/** Longer than a worker waits before it makes a pull request again that met trouble. */
+const pullsAgainMs = 2_500;
+
 /** Owners and shared workers of one group would handle the same events side by side (O2). */
-export async function refuseSharedWorkers(consumers: LaneConsumerPort, group: string): Promise<void> {
-  const shared = (await consumers.list()).filter((one) => one.group === group && one.assignment === "shared");
+export async function refuseSharedWorkers(
+  consumers: LaneConsumerPort,
+  group: string,
+  clock: Clock,
+): Promise<void> {
+  const look = async () =>
+    (await consumers.list()).filter((one) => one.group === group && one.assignment === "shared");
+  let shared = await look();
+  if (shared.length > 0 && shared.every(({ waiting }) => waiting === 0)) {
+    // All their pulls may just be on the way, as after a change of leader.
+    await pause(clock, pullsAgainMs);
+    shared = await look();
+  }
   if (shared.every(({ waiting }) => waiting === 0)) return;
   throw new LanekeeperError(
     "ASSIGNMENT_DIFFERS",

@@ -12,15 +12,16 @@ import type { MappingProbe, PublishPort } from "./publish-port.js";
 /**
  * Asks the server where its `mappings` put keys, and compares with the layout. MAPPING_DIFFERS when another lane
  * comes out, which would break the order of every key; undefined when all agree or nothing can be seen (no mapping,
- * no permission).
+ * no permission); "unknown" when the server was not heard.
  */
 export async function mappingFault(
   layout: LaneLayout,
   port: PublishPort,
   timeoutMs: number,
-): Promise<LanekeeperError | undefined> {
+): Promise<LanekeeperError | undefined | "unknown"> {
   const probes = probeKeys.map((key) => probeOf(layout, key));
   const seen = await port.probe(probes, timeoutMs);
+  if (seen === undefined) return "unknown";
   for (const [index, subject] of seen.entries()) {
     const key = probeKeys[index];
     if (subject === undefined || key === undefined) continue;

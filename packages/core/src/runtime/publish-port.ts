@@ -39,9 +39,9 @@ export interface PublishPort {
   /** As one atomic batch, at least two messages; soon, in the order of the calls. One answer comes for all. */
   sendBatch(messages: readonly PublishMessage[], token: number): void;
   /**
-   * The subjects as which probes come out of the server's mappings, in order; undefined for one that was not seen.
-   * Nothing is stored. Never rejects.
+   * The subjects as which probes come out of the server's mappings, in order; undefined for one that cannot be seen, and
+   * instead of all when the server was not heard. Nothing is stored. Never rejects.
    */
-  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[]>;
+  probe(probes: readonly MappingProbe[], timeoutMs: number): Promise<(string | undefined)[] | undefined>;
   close(): void;
 }

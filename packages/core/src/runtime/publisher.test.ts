@@ -11,7 +11,12 @@ import { StreamWatch } from "./stream-watch.js";
 /** A publisher whose connection is a list of what was sent. */
 function setUp(
   options: PublisherOptions = {},
-  stream: { allowAtomic?: boolean; serverVersion?: string } = {},
+  stream: {
+    allowAtomic?: boolean;
+    serverVersion?: string;
+    mapping?: "publisher" | "account";
+    probe?: PublishPort["probe"];
+  } = {},
 ) {
   const sent: { message: PublishMessage; token: number }[] = [];
   const batches: { messages: readonly PublishMessage[]; token: number }[] = [];
@@ -27,7 +32,7 @@ function setUp(
     },
     send: (message, token) => void sent.push({ message, token }),
     sendBatch: (messages, token) => void batches.push({ messages, token }),
-    probe: async () => [],
+    probe: stream.probe ?? (async () => []),
     close: () => {
       state.closed = true;
     },
@@ -36,8 +41,8 @@ function setUp(
     subject: "orders",
     generation: 1,
     lanes: 4,
-    hash: "murmur3",
-    mapping: "publisher",
+    hash: stream.mapping === "account" ? "fnv1a" : "murmur3",
+    mapping: stream.mapping ?? "publisher",
   } as const;
   const streamPort = { read: () => Promise.reject(new Error("planted")) } as never;
   const context: LanesContext = {
@@ -160,6 +165,35 @@ test("size is checked before the wire, headers included", async () => {
   const { publisher, sent } = setUp();
   expect(await codeOf(publisher.publish({ ...event, data: new Uint8Array(999) }))).toBe("PAYLOAD_TOO_LARGE");
   expect(sent).toEqual([]);
+  await publisher.close();
+});
+
+test("O8: events wait until the server's mapping is known, and a check of before a reconnect tells nothing", async () => {
+  const checks: ((seen: (string | undefined)[] | undefined) => void)[] = [];
+  let onThird = () => {};
+  const third = new Promise<void>((resolve) => {
+    onThird = resolve;
+  });
+  const probe = () =>
+    new Promise<(string | undefined)[] | undefined>((resolve) => {
+      checks.push(resolve);
+      if (checks.length === 3) onThird();
+    });
+  const { publisher, sent, answer, tell } = setUp({}, { mapping: "account", probe });
+  const receipt = publisher.publish(event);
+  tell({ type: "reconnected" });
+  checks[0]?.([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(sent).toEqual([]);
+  // Not heard: asked again.
+  checks[1]?.(undefined);
+  await third;
+  expect(sent).toEqual([]);
+  checks[2]?.([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(sent).toHaveLength(1);
+  answer(sent[0]?.token ?? 0, '{"stream":"ORDERS","seq":5}');
+  expect(await receipt).toMatchObject({ seq: 5 });
   await publisher.close();
 });
 

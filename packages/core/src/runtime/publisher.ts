@@ -56,6 +56,9 @@ class QueuedPublisher<E extends object>
   #layoutFault: LanekeeperError | undefined;
   #mappingFault: LanekeeperError | undefined;
   #checkingMapping = false;
+  /** Counts checks; the newest is the one that counts. */
+  #mappingCheck = 0;
+  #mappingTimer: Timer | undefined;
   #timer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
@@ -258,7 +261,7 @@ class QueuedPublisher<E extends object>
     }
     this.#applyFault();
     // A mapping is put right by reloading the server's configuration, which nothing tells us of.
-    if (this.#mappingFault !== undefined) this.#checkMapping();
+    if (this.#mappingFault !== undefined && !this.#checkingMapping) this.#checkMapping();
   }
 
   #applyFault(): void {
@@ -268,13 +271,23 @@ class QueuedPublisher<E extends object>
     this.#waiters.onRoom();
   }
 
-  /** Events wait for the check, at most {@link mappingCheckMs}: one stored in a wrong lane would stay there. */
+  /**
+   * Events wait for the check, as long as it takes: one stored in a wrong lane would stay there (O8). A newer check, as on
+   * another connection, makes an older one void.
+   */
   #checkMapping(): void {
-    const { layout } = this.#context;
-    if (layout.mapping !== "account" || this.#checkingMapping) return;
+    const { layout, clock } = this.#context;
+    if (layout.mapping !== "account") return;
+    const check = ++this.#mappingCheck;
+    this.#mappingTimer?.stop();
     this.#checkingMapping = true;
     this.#queue.hold();
     void mappingFault(layout, this.#port, mappingCheckMs).then((fault) => {
+      if (check !== this.#mappingCheck) return;
+      if (fault === "unknown") {
+        this.#mappingTimer = clock.after(mappingCheckMs, () => this.#checkMapping());
+        return;
+      }
       this.#checkingMapping = false;
       this.#mappingFault = fault;
       this.#applyFault();
@@ -342,6 +355,8 @@ class QueuedPublisher<E extends object>
     this.#waiters.stop(error);
     this.#timer?.stop();
     this.#timer = undefined;
+    this.#mappingCheck++;
+    this.#mappingTimer?.stop();
     for (const stop of this.#stopObserving) stop();
     this.#port.close();
     this.#onStopped(this);

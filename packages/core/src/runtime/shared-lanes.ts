@@ -36,6 +36,8 @@ export class SharedLanes implements LaneSet {
   #verifyAgain = false;
   /** The server process is the one that the newest answers were sent to. */
   #sameServer = true;
+  /** When the connection came back to a server process that was started anew, until that has been looked into. */
+  #restartedAt: number | undefined;
   #ended = false;
 
   constructor(parts: SharedLanesParts, host: WorkerHost) {
@@ -87,6 +89,7 @@ export class SharedLanes implements LaneSet {
     const sameServer = serverId === this.#serverId;
     this.#serverId = serverId;
     if (!sameServer && !clustered) {
+      this.#restartedAt = this.#host.clock.now();
       // Consumer state younger than a tenth of a second is lost with a server that crashed.
       const text = "the server was started again and may have given the event to another worker";
       const error = new LanekeeperError("FENCED", text);
@@ -143,7 +146,7 @@ export class SharedLanes implements LaneSet {
     while (!verified && !this.#ended) {
       this.#verifyAgain = false;
       try {
-        await this.#repair.verify();
+        await this.#repair.verify(this.#restartedAt);
         verified = !this.#verifyAgain;
       } catch {
         // Not to be told now: the connection or a leader is away, and says so by itself.
@@ -151,6 +154,7 @@ export class SharedLanes implements LaneSet {
       }
     }
     this.#verifying = false;
+    this.#restartedAt = undefined;
     for (const runner of this.runners) runner.letGo(this.#sameServer);
     this.#sameServer = true;
     this.#host.slots.resume("verify");

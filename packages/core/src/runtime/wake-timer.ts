@@ -11,14 +11,16 @@ export class WakeTimer {
     this.#wake = wake;
   }
 
-  /** `at`: monotonic milliseconds. */
+  /** `at`: monotonic milliseconds. Never wakes earlier. */
   set(at: number): void {
     if (this.#set !== undefined && this.#set.at <= at) return;
     this.#set?.timer.stop();
     const timer = this.#clock.after(Math.max(at - this.#clock.now(), 0), () => {
       this.#set = undefined;
-      // A timer may fire a fraction of a millisecond early; `at` is what was waited for.
-      this.#wake(Math.max(at, this.#clock.now()));
+      const now = this.#clock.now();
+      // Timers count whole milliseconds and may fire up to two of them early.
+      if (now < at) this.set(at);
+      else this.#wake(now);
     });
     this.#set = { at, timer };
   }

@@ -311,6 +311,8 @@ export class Worker implements LaneWorker, WorkerHost {
   async #close(graceMs: number): Promise<void> {
     if (this.#phase === "ended") return;
     this.#phase = "closing";
+    // What has not begun is given back; until the pulls have ended it would begin.
+    this.slots.pause("closing");
     const deadline = this.clock.now() + graceMs;
     let givenBack = false;
     const drainMs = Math.min(2_000, Math.max(graceMs, 100));
