@@ -65,7 +65,7 @@ export class SimConsumer {
   maxAckPending: number;
   deleted = false;
   readonly #host: ConsumerHost;
-  readonly #created: string;
+  readonly #created: number;
   #deliveries = 0;
   /** The next stream sequence to look at. */
   #cursor: number;
@@ -85,7 +85,7 @@ export class SimConsumer {
     this.ackWaitMs = spec.ackWaitMs;
     this.maxAckPending = spec.maxAckPending;
     this.#host = host;
-    this.#created = String(host.timeline.now);
+    this.#created = host.timeline.now;
     this.#cursor = spec.startSeq;
     this.#floor = spec.startSeq - 1;
   }

@@ -132,7 +132,7 @@ function stateOf(info: ConsumerInfo, filter: string, expected: ExpectedConsumer)
     generation: number(meta.generation),
     lane: number(meta.lane),
     incarnation: metadata[meta.incarnation],
-    created: String(info.created),
+    created: Date.parse(String(info.created)),
     groupStartSeq: number(meta.start) ?? 1,
     startSeq: config.opt_start_seq ?? 1,
     ackWaitMs: nanosToMs(config.ack_wait ?? 0),

@@ -57,7 +57,7 @@ export class MemoryConsumers implements LaneConsumerPort {
       generation: 1,
       lane: 0,
       incarnation: undefined,
-      created: "2026-01-01T00:00:00Z",
+      created: Date.UTC(2026, 0, 1),
       groupStartSeq: 1,
       startSeq: 1,
       ackWaitMs: 30_000,

@@ -31,8 +31,8 @@ export interface LaneConsumerState {
   readonly generation: number | undefined;
   readonly lane: number | undefined;
   readonly incarnation: string | undefined;
-  /** When it was made: one of the same name that was made anew has another. */
-  readonly created: string;
+  /** When it was made, in milliseconds since the epoch: one of the same name that was made anew has a later time. */
+  readonly created: number;
   readonly groupStartSeq: number;
   /** The first sequence this consumer delivers; 1 is "all". */
   readonly startSeq: number;

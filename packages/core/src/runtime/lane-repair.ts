@@ -16,6 +16,9 @@ import type { StreamSnapshot } from "./stream-port.js";
 
 /** A pull's trouble that is over within this time is not worth an `unhealthy`. */
 const transientGraceMs = 3_000;
+/** nats-server 2.10 tells a time of creation that is a little later once it was started again. */
+const createdAgainMs = 1_000;
+const mayBeAnothers = "and may have given the event to another worker";
 /** Lanes looked at, at once. */
 const atOnce = 8;
 
@@ -48,7 +51,7 @@ export class LaneRepair {
   #group: ReadyGroup;
   #created: string;
   /** When each lane's consumer was made, by lane; undefined where that is not known for certain. */
-  #made: (string | undefined)[];
+  #made: (number | undefined)[];
   #startingOver: Promise<void> | undefined;
   #stopped = false;
 
@@ -113,8 +116,9 @@ export class LaneRepair {
    * holds too long (O2, O4). Rejects when that cannot be told.
    *
    * @param restartedAt when the connection came back to a server process that was started anew; undefined otherwise
+   * @returns the lanes that such a process has forgotten nothing of
    */
-  async verify(restartedAt?: number): Promise<void> {
+  async verify(restartedAt?: number): Promise<ReadonlySet<LaneRunner>> {
     const { consumers, wish, policies, runners, context } = this.#parts;
     const found = await consumers.read(wish.group);
     const rewound = found.some((state) => {
@@ -124,23 +128,24 @@ export class LaneRepair {
       const state = await context.watch.look();
       if (state.type !== "ok") throw state.error;
       await this.#startOver(state.snapshot, "the group was rewound; work starts where the rewind says");
-      return;
+      return new Set();
     }
+    const remembered = new Set<LaneRunner>();
     for (const [lane, runner] of runners.entries()) {
       const state = found[lane];
       const policy = policies[lane];
       if (policy !== undefined && state !== undefined) policy.rules = holdRules(state.ackWaitMs);
       const made = this.#made[lane];
       this.#made[lane] = state?.created;
-      if (state !== undefined && made !== undefined && made !== state.created) {
-        runner.reset(
-          false,
-          `consumer ${state.name} was made anew and may have given the event to another worker`,
-        );
-      } else if (restartedAt !== undefined && forgotten(runner, state, restartedAt)) {
-        runner.reset(false, "the server was started again and may have given the event to another worker");
+      if (state !== undefined && made !== undefined && state.created > made + createdAgainMs) {
+        runner.reset(false, `consumer ${state.name} was made anew ${mayBeAnothers}`);
+      } else if (restartedAt !== undefined) {
+        if (forgotten(runner, state, restartedAt)) {
+          runner.reset(false, `the server was started again ${mayBeAnothers}`);
+        } else remembered.add(runner);
       }
     }
+    return remembered;
   }
 
   async #look(runner: LaneRunner): Promise<void> {
@@ -214,7 +219,7 @@ export class LaneRepair {
  */
 function forgotten(runner: LaneRunner, state: LaneConsumerState | undefined, restartedAt: number): boolean {
   const { seq, at } = runner.newest;
-  if (at >= restartedAt) return false;
+  if (at > restartedAt) return false;
   return state === undefined || state.deliversAgain || state.deliveredSeq < seq;
 }
 

@@ -150,7 +150,7 @@ export class LaneRunner {
 
   /**
    * Sends what was kept back. `again`: and the newest answer once more, which may have been lost with the old connection
-   * and would hold up the lane for ackWait. Not to a server process that may have lost more than that (O2).
+   * and would hold up the lane for ackWait. Not to a server process that may have forgotten the event (O2).
    */
   letGo(again: boolean): void {
     this.#answers.letGo(again);

@@ -143,10 +143,11 @@ export class SharedLanes implements LaneSet {
     }
     this.#verifying = true;
     let verified = false;
+    let remembered: ReadonlySet<LaneRunner> = new Set();
     while (!verified && !this.#ended) {
       this.#verifyAgain = false;
       try {
-        await this.#repair.verify(this.#restartedAt);
+        remembered = await this.#repair.verify(this.#restartedAt);
         verified = !this.#verifyAgain;
       } catch {
         // Not to be told now: the connection or a leader is away, and says so by itself.
@@ -155,7 +156,7 @@ export class SharedLanes implements LaneSet {
     }
     this.#verifying = false;
     this.#restartedAt = undefined;
-    for (const runner of this.runners) runner.letGo(this.#sameServer);
+    for (const runner of this.runners) runner.letGo(this.#sameServer || remembered.has(runner));
     this.#sameServer = true;
     this.#host.slots.resume("verify");
   }
