@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const owned: SceneWorkerOptions = { assignment: "owned", leaseMs: 3_000 };
+const owned: SceneWorkerOptions = { assignment: "owned", leaseMs: 6_000 };
 
 test.each([16, 256])(
   "1, 2, 3, 5 and 8 workers on %i lanes settle balanced, and so do those that are left",
@@ -25,7 +25,7 @@ test.each([16, 256])(
           `${count} workers to be balanced (now ${shares()
             .map((share) => share.length)
             .join(", ")})`,
-        timeoutMs: 60_000,
+        timeoutMs: 120_000,
       });
     };
     for (const count of [1, 2, 3, 5, 8]) {
@@ -51,5 +51,6 @@ test("a worker for which no lane is left is healthy and has none (R32)", async (
   });
   const idle = workers.filter(({ worker }) => worker.lanes().length === 0);
   expect(idle).toHaveLength(1);
+  await awaitCondition(() => idle[0]?.worker.status().healthy, { what: "the idle worker to be healthy" });
   expect(idle[0]?.worker.status()).toMatchObject({ healthy: true, lanes: [] });
 });

@@ -119,10 +119,10 @@ test("a forgotten server does not keep its process from ending", async () => {
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
     cwd: import.meta.dirname,
     stdio: ["ignore", "inherit", "inherit"],
-    timeout: 40_000,
+    timeout: 100_000,
   });
   expect(await once(child, "exit")).toEqual([0, null]);
-});
+}, 120_000);
 
 test("the programs in the testing guide run", async () => {
   const guide = readFileSync(new URL("../docs/guides/testing.md", import.meta.url), "utf8");
@@ -200,19 +200,24 @@ test("a three-node cluster goes on without one node, which catches up when it is
   await first?.restart();
   await withConnection(cluster, (connection) => publish(connection, "orders.a", 10));
   expect(await withConnection(cluster, (connection) => countOf(connection, "ORDERS"))).toBe(30);
-});
+}, 180_000);
 
 test("stepDown moves a stream's leader to another node", async () => {
   await using cluster = await startTestServer({ nodes: 3 });
   await withConnection(cluster, async (connection) => {
     await makeStream(connection, "ORDERS", 3);
-    const manager = await jetstreamManager(connection);
-    const before = (await manager.streams.info("ORDERS")).cluster?.leader;
-    const after = await cluster.stepDown("ORDERS");
-    expect(after).not.toBe(before);
-    expect(cluster.nodes.map((node) => node.name)).toContain(after);
+    // On a busy machine an election of the cluster's own can come between, so that the first one leads again.
+    const moved = async () => {
+      const before = await leaderOf(connection, "ORDERS");
+      const after = await cluster.stepDown("ORDERS");
+      expect(cluster.nodes.map((node) => node.name)).toContain(before);
+      expect(cluster.nodes.map((node) => node.name)).toContain(after);
+      return after !== before;
+    };
+    let tries = 1;
+    while (!(await moved())) expect(++tries, "stepdowns after which the same node leads").toBeLessThan(5);
   });
-});
+}, 180_000);
 
 test("a whole cluster that was killed comes back with what it had stored", async () => {
   await using cluster = await startTestServer({ nodes: 3 });
@@ -222,7 +227,7 @@ test("a whole cluster that was killed comes back with what it had stored", async
   });
   await cluster.restart();
   expect(await withConnection(cluster, (connection) => countOf(connection, "ORDERS"))).toBe(10);
-});
+}, 180_000);
 
 async function withConnection<T>(
   server: { url: string },
@@ -237,8 +242,10 @@ async function withConnection<T>(
 }
 
 async function makeStream(connection: NatsConnection, name: string, replicas: number): Promise<void> {
-  const manager = await jetstreamManager(connection, { timeout: 20_000 });
-  await manager.streams.add({ name, subjects: [`${name.toLowerCase()}.>`], num_replicas: replicas });
+  await untilAnswered(async () => {
+    const manager = await jetstreamManager(connection, { timeout: 20_000 });
+    await manager.streams.add({ name, subjects: [`${name.toLowerCase()}.>`], num_replicas: replicas });
+  });
 }
 
 /** Publishes one after the other; each is repeated with the same id while a leader is being elected. */
@@ -258,13 +265,26 @@ async function countOf(connection: NatsConnection, stream: string): Promise<numb
   });
 }
 
+async function leaderOf(connection: NatsConnection, stream: string): Promise<string> {
+  return await untilAnswered(async () => {
+    const manager = await jetstreamManager(connection, { timeout: 2_000 });
+    const leader = (await manager.streams.info(stream)).cluster?.leader;
+    if (!leader) throw new Error(`${stream} has no leader`);
+    return leader;
+  });
+}
+
+/** Refusals that say nothing yet: no leader (10008), or the same id is still being stored (10158). */
+const NO_ANSWER_YET = [10008, 10158];
+
 async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
   const deadlineAt = performance.now() + 40_000;
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof JetStreamApiError || performance.now() > deadlineAt) throw error;
+      const refused = error instanceof JetStreamApiError && !NO_ANSWER_YET.includes(error.code);
+      if (refused || performance.now() > deadlineAt) throw error;
       await sleep(100);
     }
   }
