@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import type { Benchmark } from "./benchmarks/benchmark.js";
 import { catalogue } from "./catalogue.js";
 import { runBenchmarks } from "./run-benchmarks.js";
@@ -16,14 +16,13 @@ interface CliOptions {
   shrink: number;
 }
 
-const program = new Command("bench")
+const program = new Command("npm run bench --")
   .description("Measures Lanekeeper beside what a user would otherwise use or write, in alternate rounds.")
   .usage("[options] [name]")
-  .argument(
-    "[name]",
-    `which benchmark: ${[ALL, ...catalogue.map(({ name }) => name)].join(", ")}`,
-    benchmarks,
-    [...catalogue],
+  .addArgument(
+    new Argument("[name]", `which benchmark: ${[ALL, ...catalogue.map(({ name }) => name)].join(", ")}`)
+      .argParser(benchmarks)
+      .default([...catalogue], ALL),
   )
   .option("--quick", "smaller sizes and fewer cases, each benchmark under 40 s")
   .option("--rounds <number>", "rounds of each subject, 3 or more", atLeast(3), 3)
@@ -38,6 +37,9 @@ const program = new Command("bench")
       .default(1)
       .hideHelp(),
   )
+  .allowExcessArguments(false)
+  .showHelpAfterError()
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (chosen: readonly Benchmark[], options: CliOptions) => {
     if (options.list) {
       for (const { name, summary } of catalogue) console.log(`${name.padEnd(9)} ${summary}`);

@@ -59,7 +59,7 @@ describe("the short benchmarks run, and Lanekeeper keeps order in them (O1 to O4
   });
 });
 
-describe("the command", () => {
+describe("the command", { timeout: DEADLINE_MS + 10_000 }, () => {
   test("--only runs the cases whose name holds the text, in any case of letters, and says when there are none", async () => {
     const { rows } = await bench("micro", "--only", "KEY TO LANE");
     expect(rows.map(({ name }) => name)).toEqual([

@@ -76,7 +76,7 @@ test("server-mapping: a plain publisher's events come lane by lane, each device'
 test.each(["SIGTERM", "SIGINT"] as const)(
   "R36 graceful-shutdown: at %s it finishes the event in hand, and it ends with code 0",
   async (signal) => {
-    const example = start("graceful-shutdown.js");
+    const example = start("graceful-shutdown.js", [], { SEND_MS: "5000" });
     await example.printed("working");
     const to = `${signal.toLowerCase()}@example.org`;
     await publishMail(to);

@@ -77,6 +77,19 @@ test("a server that answers 404, and one that never answers, are passed over wit
   expect(performance.now() - started).toBeLessThan(30_000);
 });
 
+test("an answer that has come is taken, though the process stood still until its time was up", async () => {
+  await using place = await makePlace();
+  const release = await makeRelease(place.folder);
+  let stoodStill = false;
+  await using site = await serve((request, response) => {
+    if (!stoodStill) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_200);
+    stoodStill = true;
+    release.answer(request, response);
+  });
+  const env = { ...place.env, LANEKEEPER_NATS_DOWNLOAD_URL: site.url };
+  expect(await findServerBinary({ env })).toMatchObject({ version: VERSION, source: "release" });
+});
+
 test("NATS_SERVER_BIN wins over everything; if it cannot be used that is an error and nothing else is taken", async () => {
   await using place = await makePlace();
   const chosen = await fakeServer(join(place.folder, "chosen"), "2.12.3");

@@ -189,7 +189,7 @@ test("a rule can cut the connection a command came on", async () => {
   expect(await echo(client.connection, "after")).toBe("after");
 });
 
-test("clients behind it do not learn the cluster's own addresses", async () => {
+test("clients behind it do not learn the cluster's own addresses", { timeout: 180_000 }, async () => {
   await using cluster = await startTestServer({ nodes: 3 });
   await using proxy = await startNatsProxy(cluster.url);
   await using direct = await open(cluster.url);

@@ -87,7 +87,8 @@ describe("a server that runs on nats-server.conf", () => {
     await lanes.group("billing").caughtUp({ signal: AbortSignal.timeout(30_000) });
     await worker.close();
     expect([...handled.keys()].sort()).toEqual([...keys].sort());
-    for (const key of keys) expect(handled.get(key), key).toEqual([1, 2, 3]);
+    // A worker that stands still may handle events again (O4): what counts is when each came first (O1).
+    for (const key of keys) expect([...new Set(handled.get(key))], key).toEqual([1, 2, 3]);
   });
 
   test("R42: a layout whose lane count is not the file's is refused before anything is stored", async () => {

@@ -13,6 +13,11 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { awaitCondition, within } from "./harness/await-condition.js";
 
+/** Only a fault takes that long, on however busy a machine. */
+const WAIT_MS = 20_000;
+/** What a missing right leads to is told long before waits, and questions asked again (15 s), are over. */
+const QUICKLY_MS = 12_000;
+
 interface Permissions {
   publish: string[];
   subscribe: string[];
@@ -115,7 +120,7 @@ async function as(user: string, options: Partial<LanesOptions> = {}): Promise<As
       if (event.type === "error") denied.push(event.error.message);
   })();
   try {
-    const lanes = await within(openLanes(connection, { stream: "ORDERS", ...options }), 4_000, "openLanes");
+    const lanes = await within(openLanes(connection, { stream: "ORDERS", ...options }), WAIT_MS, "openLanes");
     return {
       lanes,
       connection,
@@ -132,7 +137,7 @@ async function as(user: string, options: Partial<LanesOptions> = {}): Promise<As
 }
 
 async function publishOne(own: As, key = "K"): Promise<number> {
-  const publisher = own.lanes.publisher({ timeoutMs: 3_000 });
+  const publisher = own.lanes.publisher({ timeoutMs: 15_000 });
   return (await publisher.publish({ key, type: "created", data: 1 })).seq;
 }
 
@@ -141,6 +146,15 @@ async function makeGroup(group: string): Promise<void> {
   await using boss = await as("admin");
   await (await boss.lanes.work({ group, assignment: "shared" }, () => {})).close();
 }
+
+/** What may be told whatever the rights are: of an owner's lanes, and of a process or server that stood still. */
+const whatever = {
+  shared: ["loop-blocked", "fenced", "unhealthy", "healthy"],
+  owned: [
+    ...["loop-blocked", "fenced", "unhealthy", "healthy"],
+    ...["lane-claimed", "lane-released", "rewound", "overlap-possible"],
+  ],
+};
 
 async function workSome(
   own: As,
@@ -155,33 +169,50 @@ async function workSome(
       { group, assignment, onNotification: (notification) => told.push(notification) },
       ({ seq }) => void seen.push(seq),
     ),
-    4_000,
+    WAIT_MS,
     "work()",
   );
   await using boss = await as("admin");
   const seqs = [await publishOne(boss), await publishOne(boss)];
-  await awaitCondition(
-    () => {
-      const { error } = worker.status();
-      if (error !== undefined) throw error;
-      return seqs.every((seq) => seen.includes(seq));
-    },
-    { what: "both events of one lane to be handled", timeoutMs: 9_000 },
-  );
-  await awaitCondition(
-    async () => {
-      const { error } = worker.status();
-      if (error !== undefined) throw error;
-      return (await boss.lanes.group(group).status()).inFlight === 0;
-    },
-    { what: "the last ack", timeoutMs: 3_000 },
-  );
-  const { workers } = await boss.lanes.group(group).status();
+  const until = (what: string, condition: () => boolean | Promise<boolean>) =>
+    awaitCondition(
+      () => {
+        const { error } = worker.status();
+        if (isDenied(error)) throw error;
+        return condition();
+      },
+      { what, timeoutMs: WAIT_MS },
+    );
+  await until("both events of one lane to be handled", () => seqs.every((seq) => seen.includes(seq)));
+  await until("the last ack", async () => (await boss.lanes.group(group).status()).inFlight === 0);
+  expect(await rosterOf(boss, group, own)).toEqual([worker.id]);
   await also(worker, told);
   await worker.close();
-  const usual = ["lane-claimed", "lane-released", "rewound"];
-  expect(told.filter(({ type }) => assignment === "shared" || !usual.includes(type))).toEqual([]);
-  expect(workers.map(({ id }) => id)).toEqual([worker.id]);
+  expect(told.filter(({ type, error }) => isDenied(error) || !whatever[assignment].includes(type))).toEqual(
+    [],
+  );
+}
+
+function isDenied(error: LanekeeperError | undefined): boolean {
+  return error?.code === "PERMISSION_DENIED";
+}
+
+function refuseDenied({ denied: [first] }: As): void {
+  if (first !== undefined) throw new Error(first);
+}
+
+/** The ids of the group's workers, as `asking` sees them, once there are any; whoever is late to answer is not seen. */
+async function rosterOf(asking: As, group: string, answering: As): Promise<string[]> {
+  return await awaitCondition(
+    async () => {
+      const { workers } = await asking.lanes.group(group).status();
+      if (workers.length > 0) return workers.map(({ id }) => id);
+      refuseDenied(asking);
+      refuseDenied(answering);
+      return undefined;
+    },
+    { what: "the worker to answer", timeoutMs: WAIT_MS },
+  );
 }
 
 /** An owner's other doings: rewinds after a new connection, hand-over to and from another worker. */
@@ -190,26 +221,27 @@ async function ownSome(own: As, group: string): Promise<void> {
     const until = (what: string, condition: () => boolean) =>
       awaitCondition(
         () => {
-          if (own.denied[0] !== undefined) throw new Error(own.denied[0]);
+          refuseDenied(own);
           return condition();
         },
-        { what, timeoutMs: 9_000 },
+        { what, timeoutMs: WAIT_MS },
       );
+    const rewound = () => new Set(told.filter(({ type }) => type === "rewound").map(({ lane }) => lane));
     await until("all lanes to be claimed", () => worker.lanes().length === 4);
     await own.connection.reconnect();
-    await until("every lane to be rewound", () => told.filter(({ type }) => type === "rewound").length === 4);
+    await until("every lane to be rewound", () => rewound().size === 4);
     const second = await own.lanes.work({ group }, () => {});
     await until("half of the lanes to be given back", () => worker.lanes().length === 2);
     await until("them to be taken up", () => second.lanes().length === 2);
     await second.close();
     await until("them to come back", () => worker.lanes().length === 4);
   });
-  expect(own.denied).toEqual([]);
+  refuseDenied(own);
 }
 
 /** What a worker asks when an event has blocked its lane: whether it is still there. */
 async function lookAtEvent({ connection }: As): Promise<void> {
-  await connection.request("$JS.API.STREAM.MSG.GET.ORDERS", '{"seq":1}', { timeout: 2_000 });
+  await connection.request("$JS.API.STREAM.MSG.GET.ORDERS", '{"seq":1}', { timeout: 10_000 });
 }
 
 async function create(user: string): Promise<void> {
@@ -245,21 +277,21 @@ const duties: Record<Exclude<Role, "creator">, (own: As, group: string) => Promi
     for (const assignment of ["shared", "owned"] as const) {
       const worker = await boss.lanes.work({ group, assignment }, () => {});
       await publishOne(boss);
-      expect((await own.lanes.group(group).status()).workers).toHaveLength(1);
-      await own.lanes.group(group).caughtUp({ signal: AbortSignal.timeout(3_000) });
+      expect(await rosterOf(own, group, boss)).toEqual([worker.id]);
+      await own.lanes.group(group).caughtUp({ signal: AbortSignal.timeout(WAIT_MS) });
       await worker.close();
       expect(await own.lanes.groups()).toContain(group);
       await own.lanes.group(group).rewind("all");
       await own.lanes.group(group).delete();
       expect(await own.lanes.groups()).not.toContain(group);
     }
-    expect(own.denied).toEqual([]);
+    refuseDenied(own);
   },
 };
 
 test.each(roles)(
   "the guide's rights for %s are enough, and nothing is refused",
-  { timeout: 30_000 },
+  { timeout: 120_000 },
   async (role) => {
     if (role === "creator") return await create(role);
     await using own = await as(role);
@@ -270,7 +302,7 @@ test.each(roles)(
 
 test.each(without)(
   "the guide's rights for $role are no more than needed: without $subject its duties fail, typed and quickly",
-  { timeout: 30_000 },
+  { timeout: 120_000 },
   async ({ user, role }) => {
     const duty = async () => {
       if (role === "creator") return await create(user);
@@ -283,8 +315,13 @@ test.each(without)(
       (thrown: unknown) => thrown,
     );
     expect(error).toBeDefined();
-    if (LanekeeperError.is(error)) expect(error.code).toBe("PERMISSION_DENIED");
-    expect(performance.now() - at).toBeLessThan(12_000);
+    if (LanekeeperError.is(error)) {
+      expect(error.code).toBe("PERMISSION_DENIED");
+      expect(performance.now() - at).toBeLessThan(QUICKLY_MS);
+    } else {
+      // Told by the connection, as the duty goes on without: what fails is not a wait that is over.
+      expect(String(error)).toContain("Permissions Violation");
+    }
   },
 );
 
@@ -310,15 +347,17 @@ test("the guide's rights to create a bucket are enough for an owner that makes s
 test("a user without the right to create is told so by openLanes with create and by work() of a new group", async () => {
   const connection = await connect({ servers: server.url, user: "worker", pass: "x" });
   const create = { subject: "new", lanes: 2 };
-  await expect(within(openLanes(connection, { stream: "NEW", create }), 4_000, "it")).rejects.toMatchObject({
-    code: "PERMISSION_DENIED",
-  });
+  await expect(within(openLanes(connection, { stream: "NEW", create }), WAIT_MS, "it")).rejects.toMatchObject(
+    {
+      code: "PERMISSION_DENIED",
+    },
+  );
   await connection.close();
   await using own = await as("worker");
   await expect(
     within(
       own.lanes.work({ group: "unknown", assignment: "shared" }, () => {}),
-      4_000,
+      WAIT_MS,
       "it",
     ),
   ).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
@@ -331,7 +370,7 @@ test("a publish of the application's own that is refused does not concern the wo
   own.connection.publish("not.allowed", "x");
   await awaitCondition(() => own.denied.length > 0, { what: "the refusal" });
   await own.connection.flush();
-  expect(worker.status()).toMatchObject({ healthy: true });
+  expect(isDenied(worker.status().error)).toBe(false);
   await worker.close();
 });
 

@@ -238,7 +238,7 @@ test("without JetStream the error is JETSTREAM_UNAVAILABLE, at once", async () =
   });
   const plain = await connect({ servers: own.url, user: "p", pass: "p" });
   const error = await failure(
-    within(openLanes(plain, { stream: "S", create: { subject: "s" } }), 4_000, "it"),
+    within(openLanes(plain, { stream: "S", create: { subject: "s" } }), 12_000, "it"),
   );
   expect(error.code).toBe("JETSTREAM_UNAVAILABLE");
   await plain.close();

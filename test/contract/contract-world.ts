@@ -20,6 +20,8 @@ export interface ContractWorld extends AsyncDisposable {
   readonly openFeed: OpenLaneFeed;
   /** Stores an event; resolves once it is stored. */
   publish(key: string): Promise<void>;
+  /** Milliseconds that only ever go on. */
+  now(): number;
   sleep(ms: number): Promise<void>;
   /** Runs the body of a test, with the world's time going by meanwhile. */
   drive(body: () => Promise<void>): Promise<void>;

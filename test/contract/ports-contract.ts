@@ -86,7 +86,7 @@ export function portsContract(name: string, open: OpenContractWorld): void {
           generation: 1,
           incarnation: "i",
           startSeq: 3,
-          ackWaitMs: 2_000,
+          ackWaitMs: 30_000,
           ackFloor: 2,
           deliveries: 0,
           deliveredSeq: 2,
@@ -198,20 +198,26 @@ export function portsContract(name: string, open: OpenContractWorld): void {
     test(
       "silence for ackWait brings an event again; in-progress puts that off",
       inWorld("limits", async (world) => {
-        await world.consumers.create(spec("c1", { maxAckPending: 1 }));
+        const ackWaitMs = 2_000;
+        await world.consumers.create(spec("c1", { maxAckPending: 1, ackWaitMs }));
         const fed = feedOf(world, "c1");
         await world.publish(key);
         const [first] = await fed.atLeast(1);
         let confirmed = 0;
-        for (let i = 0; i < 4; i++) {
+        // Of the last one that the server took before it sent the event again: when is the machine's affair.
+        let lastSentAt = Number.NEGATIVE_INFINITY;
+        for (let i = 0; i < 5; i++) {
+          const sentAt = world.now();
+          fed.feed.working(first, () => {
+            confirmed++;
+            if (fed.deliveries.length === 1) lastSentAt = sentAt;
+          });
           await world.sleep(700);
-          fed.feed.working(first, () => confirmed++);
         }
-        await world.sleep(50);
-        expect(fed.deliveries).toHaveLength(1);
-        await until(world, () => confirmed === 4);
+        await until(world, () => confirmed === 5);
         const [, again] = await fed.atLeast(2);
         expect(again).toMatchObject({ seq: 1, deliveries: 2 });
+        expect((fed.arrivedAt[1] ?? 0) - lastSentAt).toBeGreaterThanOrEqual(ackWaitMs);
         fed.feed.close();
       }),
     );
@@ -286,7 +292,7 @@ function spec(name: string, changes: Partial<LaneConsumerSpec> = {}): LaneConsum
     startSeq: 1,
     groupStartSeq: 1,
     incarnation: "i",
-    ackWaitMs: 2_000,
+    ackWaitMs: 30_000,
     maxAckPending: 10,
     ...changes,
   };
@@ -294,9 +300,13 @@ function spec(name: string, changes: Partial<LaneConsumerSpec> = {}): LaneConsum
 
 function feedOf(world: ContractWorld, consumer: string) {
   const deliveries: Delivery[] = [];
+  const arrivedAt: number[] = [];
   const troubles: string[] = [];
   const feed = world.openFeed({
-    delivered: (delivery) => void deliveries.push(delivery),
+    delivered: (delivery) => {
+      deliveries.push(delivery);
+      arrivedAt.push(world.now());
+    },
     trouble: (_consumer, kind) => void troubles.push(kind),
     recovered: () => {},
     denied: (error) => void troubles.push(error.code),
@@ -305,6 +315,7 @@ function feedOf(world: ContractWorld, consumer: string) {
   return {
     feed,
     deliveries,
+    arrivedAt,
     troubles,
     async atLeast(count: number): Promise<[Delivery, Delivery, Delivery]> {
       await until(world, () => deliveries.length >= count);

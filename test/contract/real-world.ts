@@ -28,6 +28,7 @@ export const openRealWorld: OpenContractWorld = async (retention) => {
     async publish(key) {
       await jetstream(connection).publish(laneSubject(contractLayout, { key, type: "happened" }), "{}");
     },
+    now: () => systemClock.now(),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     drive: (body) => body(),
     async [Symbol.asyncDispose]() {

@@ -33,6 +33,7 @@ export const openSimulatedWorld: OpenContractWorld = async (retention) => {
     ...ports,
     openFeed: laneFeedAdapter(connection.asClient(), connection.asPort(), api, "ORDERS", process.clock),
     publish: async (key) => server.publish(key),
+    now: () => process.clock.now(),
     sleep: (ms) => pause(process.clock, ms),
     async drive(body) {
       let over = false;

@@ -14,13 +14,16 @@ interface Mails {
   requested: { subject: string };
 }
 
+/** How long it takes to send a mail, in milliseconds. */
+const sendMs = Number(process.env["SEND_MS"] ?? 1_000);
+
 const connection = await connect({ servers: process.env["NATS_URL"] ?? "nats://127.0.0.1:4222" });
 const lanes = await openLanes<Mails>(connection, { stream: "MAILS", create: { subject: "mails" } });
 
 const worker = await lanes.work({ group: "sender" }, async (event, context) => {
   console.log(`sending "${event.data.subject}" to ${event.key}`);
   // Pass the signal on to whatever takes time, so that it can be cut short.
-  await sleep(1_000, undefined, { signal: context.signal });
+  await sleep(sendMs, undefined, { signal: context.signal });
   console.log(`sent "${event.data.subject}" to ${event.key}`);
 });
 

@@ -11,6 +11,7 @@ const codename = /^ID=debian$/m.test(release) ? /^VERSION_CODENAME=(\S+)/m.exec(
 
 test.skipIf(codename === undefined)(
   "an archive without a valid signature is refused and leaves nothing behind",
+  { timeout: 240_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "lanekeeper-apt-"));
     const asked: string[] = [];

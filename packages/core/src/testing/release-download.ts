@@ -16,6 +16,8 @@ const RELEASES: readonly string[] = ["2.15.1", "2.10.29"];
 export const NEWEST_RELEASE = "2.15.1";
 
 const ANSWER_MS = 5_000;
+/** Turns of the event loop in which what lies there is read: a connection, a request and its answer take some. */
+const LAST_TURNS = 10;
 const TRANSFER_MS = 120_000;
 const UNPACK_MS = 60_000;
 const MAX_BYTES = 200_000_000;
@@ -111,16 +113,20 @@ async function save(url: string, path: string): Promise<string> {
 /** The answer's head has to come soon, so that a machine that cannot get out goes on to the next source. */
 async function answerOf(url: string, transfer: AbortSignal): Promise<Response> {
   const impatience = new AbortController();
-  const timer = setTimeout(
-    () => impatience.abort(new Error(`no answer within ${ANSWER_MS / 1_000} s`)),
-    ANSWER_MS,
-  );
+  const giveUp = (): void => impatience.abort(new Error(`no answer within ${ANSWER_MS / 1_000} s`));
+  let lastTurn: NodeJS.Immediate | undefined;
+  // Where the process stood still, the time is up before an answer that has come is read.
+  const lookOnceMore = (turns: number): void => {
+    lastTurn = setImmediate(() => (turns > 1 ? lookOnceMore(turns - 1) : giveUp()));
+  };
+  const timer = setTimeout(() => lookOnceMore(LAST_TURNS), ANSWER_MS);
   try {
     const answer = await fetch(url, { signal: AbortSignal.any([impatience.signal, transfer]) });
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     return answer;
   } finally {
     clearTimeout(timer);
+    clearImmediate(lastTurn);
   }
 }
 

@@ -2,6 +2,9 @@ import Database from "libsql";
 
 export type { Database };
 
+const BUSY_MS = 10_000;
+const AGAIN_MS = 10;
+
 /**
  * Opens an SQLite file that several processes write to.
  *
@@ -10,8 +13,8 @@ export type { Database };
  * has half of one. The stream holds the events, so what is lacking can be built again by rewinding the group.
  */
 export function openDatabase(file: string): Database.Database {
-  const database = new Database(file, { timeout: 10_000 });
-  database.pragma("journal_mode = WAL");
+  const database = new Database(file, { timeout: BUSY_MS });
+  useWal(database);
   database.pragma("synchronous = NORMAL");
   return database;
 }
@@ -30,4 +33,27 @@ export function inTransaction<T>(database: Database.Database, work: () => T): T 
     if (database.inTransaction) database.exec("ROLLBACK");
     throw error;
   }
+}
+
+/**
+ * Does nothing to a file in WAL already. The switch itself begins by reading, and SQLite refuses at once to make a
+ * writer of a reader while another one writes, however long the timeout: so processes that open a new file together
+ * have to try again.
+ */
+function useWal(database: Database.Database): void {
+  const deadline = performance.now() + BUSY_MS;
+  for (;;) {
+    try {
+      database.pragma("journal_mode = WAL");
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+      // Opening is synchronous, and so is the pause.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
 }
