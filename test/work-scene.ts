@@ -17,6 +17,7 @@ import { checkAll } from "./harness/checkers/check-all.js";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { type History, startHistory } from "./harness/history.js";
 import { openHistoryRecorder } from "./harness/history-recorder.js";
+import { notificationEntry } from "./harness/notification-entry.js";
 import { OwnedResources } from "./harness/owned-resources.js";
 import { readStoredEvents } from "./harness/stored-events.js";
 
@@ -172,6 +173,7 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
           name,
           onNotification: (notification) => {
             notifications.push(notification);
+            recorder.record(notificationEntry(notification));
             work.onNotification?.(notification);
           },
         },
