@@ -119,7 +119,7 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
   const connection = await client();
   const create: CreateLanes = { subject, lanes: 4, ...options.create };
   const lanes = owned.own(await openLanes(connection, { stream, create }));
-  const manager = await jetstreamManager(connection);
+  const manager = await jetstreamManager(connection, { checkAPI: false });
   const publisher = lanes.publisher(options.publisher);
   const consumer = (lane: number) => manager.consumers.info(stream, `lk-${group}-g1-${lane}`);
   return {
