@@ -36,7 +36,7 @@ export async function publishThrough(
   const more = async (count: number): Promise<void> => {
     const goal = resolved + count;
     await awaitCondition(() => resolved >= goal || failed !== undefined, {
-      timeoutMs: 40_000,
+      timeoutMs: 60_000,
       what: () => `${goal} receipts (so far ${resolved})`,
     });
   };

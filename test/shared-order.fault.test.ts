@@ -49,13 +49,13 @@ test(
       const m1 = await scene.seen(`${name} to start m1`, isStartIn(victim.id));
       const survivor = await scene.worker({ name: "survivor" });
       await victim.kill();
-      const again = await scene.seen("the survivor to start m1", isStartIn(survivor.id, m1.seq));
+      const again = await scene.seen("the survivor to start m1", isStartIn(survivor.id, m1.seq), 60_000);
       const killed = await scene.seen(
         "the kill",
         (record): record is Of<"killed"> => record.kind === "killed" && record.about === victim.id,
       );
       takeovers.push(again.atMs - killed.atMs);
-      await scene.settled(round * 2, 20_000);
+      await scene.settled(round * 2, 60_000);
       expect(await survivor.stop()).toEqual({ code: 0, signal: null });
     }
     expectNoFaults((await scene.check()).faults);

@@ -10,7 +10,7 @@ import { startNatsProxy } from "./harness/nats-proxy.js";
 import { remakeStream } from "./harness/remake-stream.js";
 import { gate, openScene } from "./work-scene.js";
 
-const timeout = { timeout: 150_000 };
+const timeout = { timeout: 200_000 };
 /** Ten seconds is what a worker keeps that its machine lets run. */
 const SOON_MS = 25_000;
 
