@@ -45,7 +45,7 @@ test("a worker that is frozen reports nothing, and goes on when it is thawed; SI
   const worker = await scene.worker({ name: "frosty" });
   expect(await worker.status()).toMatchObject({ healthy: true });
   worker.freeze();
-  expect(stateOf(worker.pid)).toBe("T");
+  await awaitCondition(() => stateOf(worker.pid) === "T", { what: "the worker to be stopped" });
   await expect(worker.status(300)).rejects.toThrow(/waited 300 ms for frosty to report/);
   worker.thaw();
   await awaitCondition(

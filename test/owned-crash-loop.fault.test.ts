@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
@@ -32,8 +33,13 @@ test.each([1, 16])(
     const deaths = handlerRuns(scene.history.read()).filter(({ seq }) => seq === poison.seq);
     // Three deaths among others make it a suspect; alone it is given a second chance.
     expect(deaths.length).toBeLessThanOrEqual(5);
-    const groupNow = await scene.lanes.group("audit").status();
-    expect(groupNow.blockedKeys).toEqual(["poison"]);
+    // The group's status is what the members tell that answer in time.
+    let blockedKeys: readonly string[] = [];
+    const isToldByGroup = async () => {
+      ({ blockedKeys } = await scene.lanes.group("audit").status());
+      return isDeepStrictEqual(blockedKeys, ["poison"]);
+    };
+    await scene.until(isToldByGroup, { what: () => `the key to be blocked (now ${blockedKeys})` });
     await supervisor.stop();
     const history = scene.history.read();
     expect(handlerRuns(history).filter(({ seq }) => seq === behind.seq)).toEqual([]);
@@ -64,50 +70,81 @@ test("O2, O6, R26: an event loop blocked for longer than the lease, over and ove
   const busy = await publisher.publish({ key: "k", type: "busy", data: { n: 1 } });
   const after = await publisher.publish({ key: "k", type: "quick", data: { n: 2 } });
   await scene.seen("the next event to be handled", isHandled(after.seq), 120_000);
-  const history = scene.history.read();
-  expect(history.filter(isBlockedBy("POISON_EVENT"))).toEqual([]);
-  const blocked = handlerRuns(history).filter(
-    ({ seq, endMs, startMs }) => seq === busy.seq && endMs - startMs > leaseMs,
-  );
-  expect(blocked.length).toBeGreaterThanOrEqual(4);
-  for (const { process } of blocked) {
-    const told = history.filter((record) => record.kind === "notification" && record.process === process);
-    expect(told).toContainEqual(expect.objectContaining({ type: "loop-blocked", code: "LOOP_BLOCKED" }));
-    expect(told).toContainEqual(expect.objectContaining({ type: "fenced", code: "FENCED" }));
+  // One that the other overtook late may block twice by itself, so how often each does is not told beforehand.
+  const blocked = () =>
+    handlerRuns(scene.history.read()).filter(
+      ({ seq, endMs, startMs, outcome }) =>
+        seq === busy.seq && outcome !== "open" && endMs - startMs > leaseMs,
+    );
+  for (const { id } of workers) {
+    await scene.until(() => blocked().some(({ process }) => process === id), {
+      what: `${id} to have been blocked`,
+    });
+    await scene.seen(`${id} to tell that it was blocked`, isToldBy(id, "loop-blocked", "LOOP_BLOCKED"));
+    await scene.seen(`${id} to tell that it was fenced`, isToldBy(id, "fenced", "FENCED"));
   }
+  expect(scene.history.read().filter(isBlockedBy("POISON_EVENT"))).toEqual([]);
   await balanced(scene, workers, 2);
   for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
   expectNoFaults((await scene.check()).faults);
 });
 
-/** Starts another worker whenever one dies. */
+const MAX_STARTS = 10;
+
+/** Starts another worker whenever one dies. A start that fails, as when the worker dies within it, is tried again. */
 class Supervisor implements AsyncDisposable {
   readonly #scene: LaneScene;
   #worker: WorkerProcess | undefined;
   #stopping = false;
+  /** Settles when what is being started runs; never rejects. */
+  #starting: Promise<void> = Promise.resolve();
 
   constructor(scene: LaneScene) {
     this.#scene = scene;
   }
 
   async start(): Promise<void> {
-    const worker = await this.#scene.worker({
-      name: "worker",
-      handler: [{ when: { type: "kill" }, act: { type: "kill-self" } }],
-    });
-    this.#worker = worker;
-    void worker.exited.then(() => (this.#stopping ? undefined : this.start()));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#startOne();
+      } catch (error) {
+        if (attempt === MAX_STARTS || this.#stopping) throw error;
+      }
+    }
   }
 
   async stop(): Promise<void> {
     this.#stopping = true;
+    await this.#starting;
     await this.#worker?.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true;
+    await this.#starting;
     await this.#worker?.kill();
   }
+
+  async #startOne(): Promise<void> {
+    const worker = await this.#scene.worker({
+      name: "worker",
+      handler: [{ when: { type: "kill" }, act: { type: "kill-self" } }],
+    });
+    this.#worker = worker;
+    void worker.exited.then(() => {
+      if (this.#stopping) return;
+      // One that cannot start shows in what the test waits for, with its output.
+      this.#starting = this.start().catch((error: unknown) => console.error(error));
+    });
+  }
+}
+
+function isToldBy(process: string, type: string, code: string) {
+  return (record: HistoryRecord): record is Of<"notification"> =>
+    record.kind === "notification" &&
+    record.process === process &&
+    record.type === type &&
+    record.code === code;
 }
 
 function isBlockedBy(code: string) {

@@ -111,8 +111,8 @@ test("O2, O6: when the grace ends, a lane whose handler still runs is left to la
   process.kill(stubborn.pid, "SIGTERM");
   const again = await scene.seen("B to start m1", isStartIn(other.id, m1.seq), 30_000);
   await scene.seen("B to start m2", isStartIn(other.id, m2.seq), 30_000);
-  // Released when the grace ended, it would have been taken up within milliseconds.
-  expect(again.atMs - asked.atMs).toBeGreaterThan(leaseMs);
+  // Released when the grace ended, it would have been taken up within milliseconds. The last beat can be an eighth old.
+  expect(again.atMs - asked.atMs).toBeGreaterThan((leaseMs * 7) / 8);
   expect(await other.stop()).toEqual({ code: 0, signal: null });
   await stubborn.kill();
 });

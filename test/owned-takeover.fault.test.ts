@@ -8,8 +8,8 @@ import { recordWire } from "./harness/wire-recorder.js";
 const TIMEOUT = { timeout: 240_000 };
 const leaseMs = 2_000;
 
-// After a thaw, what a handler was about to do comes before any timer of the library.
-test.each([
+// After a thaw, what a handler was about to do comes before any timer of the library. Side by side: they mostly wait.
+test.concurrent.each([
   { ends: "before any timer runs", maxAckPending: 1, act: { type: "freeze-self" as const } },
   {
     ends: "after its signal",
@@ -25,7 +25,8 @@ test.each([
   "R18, O2, O6: owned, maxAckPending $maxAckPending: a worker frozen inside m1 sends nothing more when it wakes; its handler ends $ends",
   TIMEOUT,
   async ({ act, maxAckPending }) => {
-    await using scene = await startOwnedScene({ leaseMs, work: { maxAckPending } });
+    // Long enough for B not to lose its lane, too, on a machine that stalls.
+    await using scene = await startOwnedScene({ leaseMs: 3_000, work: { maxAckPending } });
     await using proxy = await startNatsProxy(scene.server.url);
     using _wire = recordWire(proxy, scene.history);
     const sleeper = await scene.worker({
@@ -40,7 +41,7 @@ test.each([
     await scene.seen("the freeze", isKind("frozen", sleeper.id));
     const other = await scene.worker({
       name: "B",
-      handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 2_000 } }],
+      handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 5_000 } }],
     });
     const again = await scene.seen("B to start m1", isStartIn(other.id, m1.seq), 30_000);
     sleeper.thaw();
@@ -77,9 +78,11 @@ test.each([
     expect(token(again.data)).toBeGreaterThan(token(m1.data));
     const { faults, frozenOverlaps } = await scene.check();
     expectNoFaults(faults);
-    expect(frozenOverlaps.map(({ seqs, processes }) => ({ seqs, processes }))).toEqual([
-      { seqs: [m1.seq, m1.seq], processes: [sleeper.id, other.id] },
-    ]);
+    const overlapping = frozenOverlaps.map(({ seqs, processes }) => ({ seqs, processes }));
+    expect(overlapping).toContainEqual({ seqs: [m1.seq, m1.seq], processes: [sleeper.id, other.id] });
+    // Its handler may go on for so long that B's m2 overlaps, too; nothing else may.
+    for (const { inHand } of frozenOverlaps)
+      expect(inHand).toMatchObject({ process: sleeper.id, seq: m1.seq });
     const secondStart = handlerRuns(history).find((run) => run.seq > m1.seq);
     const otherM1 = handlerRuns(history).find((run) => run.process === other.id && run.seq === m1.seq);
     expect(secondStart?.startMs).toBeGreaterThanOrEqual(otherM1?.endMs ?? Number.NaN);
@@ -106,9 +109,23 @@ test(
   },
 );
 
+// Four lines of five side by side, each with a server of its own, since nearly all of the time is spent waiting for leases.
 test("R31, O2, O4: owned: a worker killed with -9 inside m1, twenty times over: a survivor runs m1, then m2; no lane stays stuck", {
   timeout: 600_000,
 }, async () => {
+  const takeovers = await Promise.all([1, 2, 3, 4].map(() => killOneAfterTheOther(5)));
+  const sorted = takeovers
+    .flat()
+    .map(Math.round)
+    .sort((a, b) => a - b);
+  expect(sorted).toHaveLength(20);
+  console.log(`R31 owned, leaseMs ${leaseMs}: kill to the survivor's start, ms: ${sorted.join(" ")}`);
+  // leaseMs + 1 s is what a quiet machine keeps; a lane that waits for the ack wait would take 30 s.
+  expect(sorted.at(-1)).toBeLessThan(leaseMs + 30_000);
+});
+
+/** @returns for each round how long it took from the kill to the survivor's start of the event, milliseconds. */
+async function killOneAfterTheOther(rounds: number): Promise<number[]> {
   await using scene = await startOwnedScene({ leaseMs });
   const publisher = scene.lanes.publisher();
   // Worker r hangs in round r's first event, and only there.
@@ -119,11 +136,11 @@ test("R31, O2, O4: owned: a worker killed with -9 inside m1, twenty times over: 
     });
   const takeovers: number[] = [];
   let victim = await start(1);
-  for (let round = 1; round <= 20; round++) {
+  for (let round = 1; round <= rounds; round++) {
     const key = `key-${round}`;
     const m1 = await publisher.publish({ key, type: `hang-${round}`, data: { n: 1 } });
     const m2 = await publisher.publish({ key, type: "next", data: { n: 2 } });
-    await scene.seen("the victim to start m1", isStartIn(victim.id, m1.seq));
+    await scene.seen("the victim to start m1", isStartIn(victim.id, m1.seq), 60_000);
     const survivor = await start(round + 1);
     await victim.kill();
     const killed = await scene.seen("the kill", isKind("killed", victim.id));
@@ -132,7 +149,7 @@ test("R31, O2, O4: owned: a worker killed with -9 inside m1, twenty times over: 
     takeovers.push(again.atMs - killed.atMs);
     victim = survivor;
   }
-  await scene.settled(40, 30_000);
+  await scene.settled(rounds * 2, 30_000);
   // No lane is stuck: each of them takes up an event at once.
   const lanes = new Set<number>();
   for (let n = 0; lanes.size < scene.lanes.layout.lanes; n++) {
@@ -142,8 +159,5 @@ test("R31, O2, O4: owned: a worker killed with -9 inside m1, twenty times over: 
   await scene.settled(stored.length, 60_000);
   expect(await victim.stop()).toEqual({ code: 0, signal: null });
   expectNoFaults((await scene.check()).faults);
-  const sorted = takeovers.map(Math.round).sort((a, b) => a - b);
-  console.log(`R31 owned, leaseMs ${leaseMs}: kill to the survivor's start, ms: ${sorted.join(" ")}`);
-  // leaseMs + 1 s is what a quiet machine keeps; a lane that waits for the ack wait would take 30 s.
-  expect(sorted.at(-1)).toBeLessThan(leaseMs + 30_000);
-});
+  return takeovers;
+}

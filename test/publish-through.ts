@@ -3,6 +3,8 @@ import { expect } from "vitest";
 import { awaitCondition, within } from "./harness/await-condition.js";
 import type { OpenedLanes } from "./publisher-setup.js";
 
+/** Longer than anything that goes wrong lasts on a slow machine, so that no call may end by it. */
+const CALL_MS = 100_000;
 /** More than this is a mistake in the test. */
 const MAX_EVENTS = 500_000;
 
@@ -25,7 +27,7 @@ export async function publishThrough(
   opened: OpenedLanes,
   { maxPending, keyOf, pace, during }: PublishThroughOptions,
 ): Promise<{ names: string[]; receipts: PublishReceipt[] }> {
-  const publisher = opened.lanes.publisher({ maxPending });
+  const publisher = opened.lanes.publisher({ maxPending, timeoutMs: CALL_MS });
   const names: string[] = [];
   const calls: Promise<PublishReceipt>[] = [];
   let running = true;
@@ -34,7 +36,7 @@ export async function publishThrough(
   const more = async (count: number): Promise<void> => {
     const goal = resolved + count;
     await awaitCondition(() => resolved >= goal || failed !== undefined, {
-      timeoutMs: 40_000,
+      timeoutMs: 60_000,
       what: () => `${goal} receipts (so far ${resolved})`,
     });
   };
@@ -62,7 +64,7 @@ export async function publishThrough(
     running = false;
     await loop;
   }
-  const receipts = await within(Promise.all(calls), 40_000, "every publish to resolve");
+  const receipts = await within(Promise.all(calls), CALL_MS + 20_000, "every publish to resolve");
   expect(failed).toBeUndefined();
   await publisher.close();
   return { names, receipts };

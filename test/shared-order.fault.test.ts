@@ -1,14 +1,17 @@
-import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { handlerRuns } from "./harness/checkers/handler-runs.js";
+import { deleteConsumer } from "./harness/delete-consumer.js";
 import type { HistoryRecord } from "./harness/history-record.js";
+import { machineMs } from "./harness/history-recorder.js";
 import { ackVerbOf } from "./harness/jetstream-frames.js";
+import { killAndRestart } from "./harness/kill-server.js";
 import { type LaneScene, SCENE_STREAM, startLaneScene } from "./harness/lane-scene.js";
 import { startNatsProxy } from "./harness/nats-proxy.js";
 import { recordWire } from "./harness/wire-recorder.js";
 
-const TIMEOUT = { timeout: 120_000 };
+const TIMEOUT = { timeout: 240_000 };
 
 test(
   "R20, O1, O2: 12 events of one key over 3 workers with 10 handlers each run one by one, in order",
@@ -24,9 +27,9 @@ test(
     await scene.settled(12, 30_000);
     for (const worker of workers) expect(await worker.stop()).toEqual({ code: 0, signal: null });
     expectNoFaults((await scene.check()).faults);
-    expect(handlerRuns(scene.history.read()).map((run) => run.seq)).toEqual(
-      Array.from({ length: 12 }, (_, index) => index + 1),
-    );
+    // Where a worker stalls, an event comes again.
+    const order = [...new Set(handlerRuns(scene.history.read()).map((run) => run.seq))];
+    expect(order).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
   },
 );
 
@@ -46,13 +49,13 @@ test(
       const m1 = await scene.seen(`${name} to start m1`, isStartIn(victim.id));
       const survivor = await scene.worker({ name: "survivor" });
       await victim.kill();
-      const again = await scene.seen("the survivor to start m1", isStartIn(survivor.id, m1.seq));
+      const again = await scene.seen("the survivor to start m1", isStartIn(survivor.id, m1.seq), 60_000);
       const killed = await scene.seen(
         "the kill",
         (record): record is Of<"killed"> => record.kind === "killed" && record.about === victim.id,
       );
       takeovers.push(again.atMs - killed.atMs);
-      await scene.settled(round * 2, 20_000);
+      await scene.settled(round * 2, 60_000);
       expect(await survivor.stop()).toEqual({ code: 0, signal: null });
     }
     expectNoFaults((await scene.check()).faults);
@@ -61,15 +64,15 @@ test(
   },
 );
 
-// After a thaw, what a handler was about to do comes before any timer of the library.
-test.each([
+// After a thaw, what a handler was about to do comes before any timer of the library. Side by side: they mostly wait.
+test.concurrent.each([
   { ends: "before any timer runs", act: { type: "freeze-self" as const } },
-  { ends: "after its signal", act: { type: "succeed" as const, afterMs: 6_000, heedsSignal: true } },
+  { ends: "after its signal", act: { type: "succeed" as const, afterMs: 60_000, heedsSignal: true } },
 ])(
   "R18, O2, O6: a worker frozen inside m1 past ackWait is overtaken, says so, and settles nothing when it wakes; its handler ends $ends",
   TIMEOUT,
   async ({ act }) => {
-    const ackWaitMs = 2_000;
+    const ackWaitMs = 5_000;
     await using scene = await startLaneScene({ ackWaitMs });
     await using proxy = await startNatsProxy(scene.server.url);
     using _wire = recordWire(proxy, scene.history);
@@ -84,7 +87,7 @@ test.each([
     if (act.type !== "freeze-self") sleeper.freeze();
     const other = await scene.worker({
       name: "B",
-      handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 2_000 } }],
+      handler: [{ when: { n: 1 }, act: { type: "succeed", afterMs: 5_000 } }],
     });
     await scene.seen("B to start m1", isStartIn(other.id, m1.seq), 30_000);
     sleeper.thaw();
@@ -127,9 +130,11 @@ test.each([
     }
     const { faults, frozenOverlaps } = await scene.check();
     expectNoFaults(faults);
-    expect(frozenOverlaps.map(({ seqs, processes }) => ({ seqs, processes }))).toEqual([
-      { seqs: [m1.seq, m1.seq], processes: [sleeper.id, other.id] },
-    ]);
+    const overlapping = frozenOverlaps.map(({ seqs, processes }) => ({ seqs, processes }));
+    expect(overlapping).toContainEqual({ seqs: [m1.seq, m1.seq], processes: [sleeper.id, other.id] });
+    // Its handler may go on for so long that B's m2 overlaps, too; nothing else may.
+    for (const { inHand } of frozenOverlaps)
+      expect(inHand).toMatchObject({ process: sleeper.id, seq: m1.seq });
     const secondStart = handlerRuns(history).find((run) => run.seq > m1.seq);
     const otherM1 = handlerRuns(history).find((run) => run.process === other.id && run.seq === m1.seq);
     expect(secondStart?.startMs).toBeGreaterThanOrEqual(otherM1?.endMs ?? Number.NaN);
@@ -140,17 +145,14 @@ test(
   "O1–O4, P1: a server killed with -9 and restarted under load loses nothing and breaks no order",
   TIMEOUT,
   async () => {
-    await using scene = await startLaneScene({ ackWaitMs: 3_000 });
+    await using scene = await startLaneScene({ ackWaitMs: 6_000 });
     const handler = [{ act: { type: "succeed" as const, afterMs: 5 } }];
     const workers = await Promise.all(["A", "B"].map((name) => scene.worker({ name, handler })));
     const events = { type: "turns" as const, count: 2_000, keys: 40 };
     const publisher = await scene.publisher({ name: "publisher", events, perSecond: 400 });
     for (const share of [500, 1_200]) {
       await scene.settled(share, 60_000);
-      await scene.server.kill();
-      scene.history.record({ kind: "note", text: "server killed" });
-      await scene.server.restart();
-      scene.history.record({ kind: "note", text: "server is back" });
+      await killAndRestart(scene);
     }
     await publisher.finished(60_000);
     await scene.settled(2_000, 60_000);
@@ -180,10 +182,7 @@ test(
     proxy.cut();
     const act = { type: "succeed" as const, afterMs: 4_000 };
     const late = await scene.worker({ name: "B", handler: [{ when: { n: 1 }, act }] });
-    const manager = await jetstreamManager(scene.connection);
-    for await (const { name } of manager.consumers.list(SCENE_STREAM)) {
-      await manager.consumers.delete(SCENE_STREAM, name);
-    }
+    await deleteConsumers(scene);
     await scene.seen("B to start m1", isStartIn(late.id), 30_000);
     lost.remove();
     const before = proxy.accepted;
@@ -194,7 +193,8 @@ test(
       what: "every handler to end",
     });
     for (const worker of [early, late]) expect(await worker.stop()).toEqual({ code: 0, signal: null });
-    expectNoFaults((await scene.check()).faults);
+    const { faults, deletedOverlaps } = await scene.check();
+    expectNoFaults([...faults, ...deletedOverlaps]);
   },
 );
 
@@ -242,7 +242,7 @@ test(
   "O2, O6: a worker cut off inside m1 past ackWait fences itself while it is cut off, and settles nothing when it is back",
   TIMEOUT,
   async () => {
-    const ackWaitMs = 2_000;
+    const ackWaitMs = 6_000;
     await using scene = await startLaneScene({ ackWaitMs });
     await using proxy = await startNatsProxy(scene.server.url);
     using _wire = recordWire(proxy, scene.history);
@@ -266,9 +266,9 @@ test(
     expect(fenced).toMatchObject({ outcome: "failed" });
     await scene.until(async () => !(await lonely.status()).healthy, {
       what: "the cut-off worker to say that it is not healthy",
-      timeoutMs: 10_000,
+      timeoutMs: 25_000,
     });
-    await scene.settled(2, 30_000);
+    await scene.settled(2, 60_000);
     scene.history.record({ kind: "thawed", about: lonely.id });
     proxy.restore();
     await scene.until(async () => (await lonely.status()).healthy, {
@@ -277,7 +277,7 @@ test(
     });
     const later = { ...events, eventType: "tock" };
     await (await scene.publisher({ name: "publisher", events: later })).finished(20_000);
-    await scene.settled(4, 30_000);
+    await scene.settled(4, 60_000);
     expect(await lonely.stop()).toEqual({ code: 0, signal: null });
     expect(await other.stop()).toEqual({ code: 0, signal: null });
     const history = scene.history.read();
@@ -301,7 +301,7 @@ test(
   "O1–O4, P1: workers and publisher whose connections are reset over and over lose and swap nothing",
   TIMEOUT,
   async () => {
-    await using scene = await startLaneScene({ ackWaitMs: 3_000 });
+    await using scene = await startLaneScene({ ackWaitMs: 6_000 });
     await using proxy = await startNatsProxy(scene.server.url);
     const handler = [{ act: { type: "succeed" as const, afterMs: 3 } }];
     const workers = await Promise.all(
@@ -335,10 +335,9 @@ test(
     const workers = await Promise.all(["A", "B"].map((name) => scene.worker({ name, handler })));
     const events = { type: "turns" as const, count: 1_500, keys: 30 };
     const publisher = await scene.publisher({ name: "publisher", events, perSecond: 300 });
-    const manager = await jetstreamManager(scene.connection);
     for (const share of [300, 700]) {
-      await scene.settled(share, 30_000);
-      for await (const { name } of manager.consumers.list(SCENE_STREAM)) await deleteConsumer(manager, name);
+      await scene.settled(share, 60_000);
+      await deleteConsumers(scene);
     }
     await publisher.finished(60_000);
     await scene.settled(1_500, 60_000);
@@ -370,14 +369,12 @@ async function publishedAtLeast(scene: LaneScene, count: number): Promise<void> 
   });
 }
 
-/**
- * Deletes a lane's consumer under whoever reads it. nats-server 2.10 may answer with an error although the consumer is gone:
- * when it was just writing the consumer's state, its folder is not empty.
- */
-async function deleteConsumer(manager: JetStreamManager, name: string): Promise<void> {
-  try {
-    await manager.consumers.delete(SCENE_STREAM, name);
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.endsWith("directory not empty")) throw error;
+/** Deletes every lane's consumer under whoever reads it, and records that. */
+async function deleteConsumers(scene: LaneScene): Promise<void> {
+  const manager = await jetstreamManager(scene.connection, { checkAPI: false });
+  for await (const { name } of manager.consumers.list(SCENE_STREAM)) {
+    const sentAtMs = machineMs();
+    await deleteConsumer(manager, SCENE_STREAM, name);
+    scene.history.record({ kind: "consumer-deleted", lane: Number(name.split("-").at(-1)), sentAtMs });
   }
 }

@@ -17,6 +17,7 @@ import { checkAll } from "./harness/checkers/check-all.js";
 import { expectNoFaults } from "./harness/checkers/fault.js";
 import { type History, startHistory } from "./harness/history.js";
 import { openHistoryRecorder } from "./harness/history-recorder.js";
+import { notificationEntry } from "./harness/notification-entry.js";
 import { OwnedResources } from "./harness/owned-resources.js";
 import { readStoredEvents } from "./harness/stored-events.js";
 
@@ -118,7 +119,7 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
   const connection = await client();
   const create: CreateLanes = { subject, lanes: 4, ...options.create };
   const lanes = owned.own(await openLanes(connection, { stream, create }));
-  const manager = await jetstreamManager(connection);
+  const manager = await jetstreamManager(connection, { checkAPI: false });
   const publisher = lanes.publisher(options.publisher);
   const consumer = (lane: number) => manager.consumers.info(stream, `lk-${group}-g1-${lane}`);
   return {
@@ -172,6 +173,7 @@ async function buildScene(owned: OwnedResources, server: TestServer, options: Sc
           name,
           onNotification: (notification) => {
             notifications.push(notification);
+            recorder.record(notificationEntry(notification));
             work.onNotification?.(notification);
           },
         },

@@ -123,7 +123,7 @@ async function replicasAreCurrent(scene: LaneScene): Promise<boolean> {
 }
 
 async function streamInfo(scene: LaneScene) {
-  const manager = await jetstreamManager(scene.connection, { timeout: 2_000 });
+  const manager = await jetstreamManager(scene.connection, { timeout: 2_000, checkAPI: false });
   return await awaitCondition(() => manager.streams.info(SCENE_STREAM).catch(() => undefined), {
     timeoutMs: 30_000,
     everyMs: 250,

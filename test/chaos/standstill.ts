@@ -8,7 +8,7 @@ export async function describeStandstill(scene: LaneScene): Promise<string> {
   const open = (await scene.stored()).filter(({ seq }) => !settled?.has(seq));
   const lanes = new Set(open.map(({ lane }) => lane));
   const lines = [`not handled: ${open.length} events, of lanes ${[...lanes].join(", ")}`];
-  const manager = await jetstreamManager(scene.connection);
+  const manager = await jetstreamManager(scene.connection, { checkAPI: false });
   const bucket = `KV_lanekeeper_${SCENE_STREAM}`;
   const { state } = await manager.streams.info(bucket, { subjects_filter: ">" });
   for (const subject of Object.keys(state.subjects ?? {})) {

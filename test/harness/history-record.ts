@@ -64,6 +64,8 @@ export interface NotificationRecord {
   readonly seq?: number;
   readonly code?: string;
   readonly message?: string;
+  /** Of `loop-blocked`: for how long the event loop had stood still when it was told, milliseconds. */
+  readonly lateMs?: number;
 }
 
 /** What happened to a process. Written by the one who did it; `about` names the process it happened to. */
@@ -97,6 +99,16 @@ export interface WireRecord {
  */
 export interface ServerKilledRecord {
   readonly kind: "server-killed";
+  /** Just before the signal was sent, on the records' own clock. */
+  readonly sentAtMs: number;
+}
+
+/** A lane's consumer was deleted under its workers; written once the server has said so. */
+export interface ConsumerDeletedRecord {
+  readonly kind: "consumer-deleted";
+  readonly lane: number;
+  /** Just before the server was asked to, on the records' own clock. */
+  readonly sentAtMs: number;
 }
 
 /** A fact worth keeping that no checker reads. */
@@ -114,6 +126,7 @@ export type HistoryEntry =
   | ProcessRecord
   | WireRecord
   | ServerKilledRecord
+  | ConsumerDeletedRecord
   | NoteRecord;
 
 /** What is read back. */

@@ -4,6 +4,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type AwaitConditionOptions, awaitCondition } from "./await-condition.js";
 import { type CheckAllResult, checkAll } from "./checkers/check-all.js";
 import { settlementsByGroup } from "./checkers/settlements.js";
+import type { SharedHoles } from "./checkers/shared-holes.js";
 import type { ChildProgram } from "./child-program.js";
 import { type History, startHistory } from "./history.js";
 import type { HistoryRecord, StoredEvent } from "./history-record.js";
@@ -29,10 +30,10 @@ export interface LaneSceneOptions {
 }
 
 /**
- * A single server writes its consumers' state about ten times a second; on a machine that is busy with other tests, less
- * often. So much of it is taken to be gone when it is killed. Shared lanes only: owners rewind theirs.
+ * Shared lanes only: owners rewind theirs. A single server writes its consumers' state about ten times a second, and later
+ * than that where the machine is busy with other tests. So much of it is taken to be gone when it is killed.
  */
-const CRASH_WINDOW_MS = 500;
+const SHARED_HOLES: SharedHoles = { forgottenMs: 2_000, underWayMs: 500 };
 
 type Placement = {
   name: string;
@@ -159,7 +160,7 @@ async function buildScene(owned: OwnedResources, options: LaneSceneOptions): Pro
       return checkAll(history.read(), await stored(), {
         groups: [SCENE_GROUP],
         ackWaitMs: options.overlapAfterMs ?? options.ackWaitMs,
-        ...(options.work?.assignment === "owned" ? {} : { crashWindowMs: CRASH_WINDOW_MS }),
+        ...(options.work?.assignment === "owned" ? {} : { shared: SHARED_HOLES }),
       });
     },
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),

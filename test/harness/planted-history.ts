@@ -53,6 +53,12 @@ export class PlantedHistory {
     return this.add(process, atMs, { kind: "notification", type, seq, group });
   }
 
+  /** What a worker tells after its event loop has stood still. */
+  blocked(process: string, fromMs: number, untilMs: number): this {
+    const lateMs = untilMs - fromMs;
+    return this.add(process, untilMs, { kind: "notification", type: "loop-blocked", lateMs });
+  }
+
   publish(process: string, key: string, call: number, answer: { seq: number } | "refused" | "unknown"): this {
     this.add(process, call, { kind: "publish-call", call, key });
     if (typeof answer === "object") {

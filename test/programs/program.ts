@@ -1,6 +1,7 @@
 import { LanekeeperError, type Lanes, openLanes } from "@lanekeeper/core";
 import { connect } from "@nats-io/transport-node";
 import { type HistoryRecorder, openHistoryRecorder } from "../harness/history-recorder.js";
+import { notificationEntry } from "../harness/notification-entry.js";
 import type { ProgramOptions } from "../harness/program-options.js";
 
 /** What a program works with; closes in the order an application would. */
@@ -34,16 +35,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const lanes = await openLanes(connection, {
     stream: options.stream,
     ...(options.create === undefined ? {} : { create: options.create }),
-    onNotification: ({ type, group, lane, key, seq, error }) =>
-      recorder.record({
-        kind: "notification",
-        type,
-        ...(group === undefined ? {} : { group }),
-        ...(lane === undefined ? {} : { lane }),
-        ...(key === undefined ? {} : { key }),
-        ...(seq === undefined ? {} : { seq }),
-        ...(error === undefined ? {} : { code: error.code, message: error.message }),
-      }),
+    onNotification: (notification) => recorder.record(notificationEntry(notification)),
   });
   return {
     lanes,

@@ -18,6 +18,8 @@ export interface CheckAllResult {
   readonly frozenOverlaps: readonly StatedOverlap[];
   /** See `checkOneAtATime`. */
   readonly crashOverlaps: readonly StatedOverlap[];
+  /** See `checkOneAtATime`. */
+  readonly deletedOverlaps: readonly StatedOverlap[];
   /** See `checkComplete`. */
   readonly repeats: number;
 }
@@ -28,7 +30,7 @@ export function checkAll(
   stored: readonly StoredEvent[],
   options: CheckAllOptions,
 ): CheckAllResult {
-  const { faults: overlaps, frozenOverlaps, crashOverlaps } = checkOneAtATime(history, options);
+  const { faults: overlaps, ...stated } = checkOneAtATime(history, options);
   const { faults: missing, repeats } = checkComplete(history, stored, options.groups);
   const faults = [
     ...checkOrder(history),
@@ -37,5 +39,5 @@ export function checkAll(
     ...missing,
     ...checkPublishOrder(history, stored),
   ];
-  return { faults, frozenOverlaps, crashOverlaps, repeats };
+  return { faults, ...stated, repeats };
 }

@@ -2,6 +2,7 @@ import type { HistoryRecord } from "../history-record.js";
 import type { Fault } from "./fault.js";
 import { type HandlerRun, runsByKey } from "./handler-runs.js";
 import { type OutOfTouch, outOfTouch } from "./out-of-touch.js";
+import { isCrashOverlap, isDeletedOverlap, type SharedHoles, sharedEvents } from "./shared-holes.js";
 
 export interface OneAtATimeOptions {
   /**
@@ -10,15 +11,15 @@ export interface OneAtATimeOptions {
    */
   ackWaitMs?: number;
   /**
-   * How much of what a single server knew of its consumers can be gone when it is killed. Given, it says which overlaps
-   * assignment `shared` states as its other hole: see `crashOverlaps`. Absent: every one of them is a fault.
+   * Given, it says which overlaps assignment `shared` states as its other holes: see `crashOverlaps` and
+   * `deletedOverlaps`. Absent: every one of them is a fault.
    */
-  crashWindowMs?: number;
+  shared?: SharedHoles;
 }
 
 /** An overlap that assignment `shared` states as a hole. */
 export interface StatedOverlap extends Fault {
-  /** The run that its process had in hand while it was out of touch, or when the server was killed. */
+  /** The run that its process had in hand while it was out of touch, or when the server or the consumer went away. */
   readonly inHand: { readonly process: string; readonly seq: number; readonly run: number };
 }
 
@@ -30,10 +31,15 @@ export interface OneAtATimeResult {
    */
   readonly frozenOverlaps: readonly StatedOverlap[];
   /**
-   * Overlaps of a run that had started within `crashWindowMs` of the server's kill, with a run that started after it. No
-   * faults, since the server that came back does not know that it had given the first one's event away.
+   * Overlaps of a run that had started no longer before the server's kill than `forgottenMs`, with a run that started after
+   * it. No faults, since the server that came back does not know that it had given the first one's event away.
    */
   readonly crashOverlaps: readonly StatedOverlap[];
+  /**
+   * Overlaps of a run that was under way when its lane's consumer was deleted, and of which its worker has told that it may
+   * overlap, with a run that started after that. No faults, since the consumer that is made again gives the event out again.
+   */
+  readonly deletedOverlaps: readonly StatedOverlap[];
 }
 
 /**
@@ -45,21 +51,24 @@ export function checkOneAtATime(
   options: OneAtATimeOptions = {},
 ): OneAtATimeResult {
   const spans = longSpansByProcess(history, options.ackWaitMs);
-  const kills = history.flatMap(({ kind, atMs }) => (kind === "server-killed" ? [atMs] : []));
+  const { shared } = options;
+  const events = sharedEvents(history);
   const faults: Fault[] = [];
   const frozenOverlaps: StatedOverlap[] = [];
   const crashOverlaps: StatedOverlap[] = [];
+  const deletedOverlaps: StatedOverlap[] = [];
   for (const runs of runsByKey(history)) {
     for (const [earlier, later] of overlaps(runs)) {
       const fault = faultOf(earlier, later);
       const { process, seq, run } = earlier;
       const stated = { ...fault, inHand: { process, seq, run } };
       if (isFrozenOverlap(earlier, later, spans)) frozenOverlaps.push(stated);
-      else if (isCrashOverlap(earlier, later, kills, options.crashWindowMs)) crashOverlaps.push(stated);
+      else if (shared && isCrashOverlap(earlier, later, events, shared)) crashOverlaps.push(stated);
+      else if (shared && isDeletedOverlap(earlier, later, events, shared)) deletedOverlaps.push(stated);
       else faults.push(fault);
     }
   }
-  return { faults, frozenOverlaps, crashOverlaps };
+  return { faults, frozenOverlaps, crashOverlaps, deletedOverlaps };
 }
 
 /** Every pair of which the later one started before the earlier one ended. */
@@ -79,19 +88,6 @@ function isFrozenOverlap(
 ): boolean {
   return (spans.get(earlier.process) ?? []).some(
     (span) => earlier.startMs <= span.fromMs && earlier.endMs >= span.fromMs && later.startMs >= span.fromMs,
-  );
-}
-
-/** A start may be recorded a little after the kill of the server that had delivered its event. */
-function isCrashOverlap(
-  earlier: HandlerRun,
-  later: HandlerRun,
-  kills: readonly number[],
-  windowMs: number | undefined,
-): boolean {
-  if (windowMs === undefined) return false;
-  return kills.some(
-    (atMs) => Math.abs(earlier.startMs - atMs) <= windowMs && earlier.endMs >= atMs && later.startMs >= atMs,
   );
 }
 

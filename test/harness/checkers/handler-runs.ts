@@ -7,6 +7,7 @@ export interface HandlerRun {
   readonly group: string;
   readonly key: string;
   readonly seq: number;
+  readonly lane: number;
   readonly attempt: number;
   readonly data: unknown;
   readonly startMs: number;
@@ -35,6 +36,7 @@ export function handlerRuns(history: readonly HistoryRecord[]): HandlerRun[] {
       group: record.group,
       key: record.key,
       seq: record.seq,
+      lane: record.lane,
       attempt: record.attempt,
       data: record.data,
       startMs: record.atMs,

@@ -14,8 +14,12 @@ import { configFileOf, PortTakenError, ServerNode, type TestServerNode } from ".
 import { waitUntil } from "./wait-until.js";
 
 const READY_TIMEOUT_MS = 60_000;
+const CLUSTER_READY_TIMEOUT_MS = 90_000;
 const START_ATTEMPTS = 5;
-/** How long a cluster may take from when all its nodes run; one that works needs a few seconds. */
+/**
+ * How long a cluster may take from when all its nodes run, at the first attempt; one that works needs a few seconds. Twice
+ * as long at each further one: on a machine so slow that the first was not stuck, the next one is not ended too early as well.
+ */
 const STUCK_MS = 12_000;
 
 export interface TestServerOptions {
@@ -32,7 +36,7 @@ export interface TestServerOptions {
   version?: string;
   /** How to connect when `config` asks for credentials: for the readiness check and for `stepDown`. */
   connect?: Omit<NodeConnectionOptions, "servers">;
-  /** How long a start or restart may take, in milliseconds. Default 60,000. */
+  /** How long a start or restart may take, in milliseconds. Default 60,000, with three nodes 90,000. */
   readyTimeoutMs?: number;
 }
 
@@ -80,11 +84,11 @@ export interface TestServer extends AsyncDisposable {
  */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const binary = await chosenBinary(options);
-  const deadlineAt = performance.now() + (options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+  const deadlineAt = performance.now() + readyTimeoutOf(options);
   for (let attempt = 1; ; attempt++) {
     const server = await RunningServer.prepare(binary, options);
     try {
-      await server.start(deadlineAt);
+      await server.start(deadlineAt, attempt);
       return server;
     } catch (error) {
       await server[Symbol.asyncDispose]();
@@ -94,6 +98,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       throw new LanekeeperError("NATS_SERVER_FAILED", message, { cause: error });
     }
   }
+}
+
+function readyTimeoutOf({ nodes, readyTimeoutMs }: TestServerOptions): number {
+  return readyTimeoutMs ?? (nodes === 3 ? CLUSTER_READY_TIMEOUT_MS : READY_TIMEOUT_MS);
 }
 
 interface Binary {
@@ -156,7 +164,7 @@ class RunningServer implements TestServer {
     this.version = binary.version;
     this.folder = folder;
     this.#connect = options.connect ?? {};
-    this.#readyTimeoutMs = options.readyTimeoutMs ?? READY_TIMEOUT_MS;
+    this.#readyTimeoutMs = readyTimeoutOf(options);
     this.#guard = startProcessGuard(folder);
     const common = {
       binary: binary.path,
@@ -176,8 +184,9 @@ class RunningServer implements TestServer {
     return this.nodes.map((node) => node.url);
   }
 
-  async start(deadlineAt: number): Promise<void> {
-    await this.#comeUp((node) => node.accepting(deadlineAt), deadlineAt);
+  /** @param attempt from 1 */
+  async start(deadlineAt: number, attempt: number): Promise<void> {
+    await this.#comeUp((node) => node.accepting(deadlineAt), deadlineAt, attempt);
   }
 
   async kill(): Promise<void> {
@@ -198,10 +207,10 @@ class RunningServer implements TestServer {
 
   async restart(): Promise<void> {
     const deadlineAt = performance.now() + this.#readyTimeoutMs;
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       await this.kill();
       try {
-        return await this.#comeUp((node) => node.startOnSamePorts(deadlineAt), deadlineAt);
+        return await this.#comeUp((node) => node.startOnSamePorts(deadlineAt), deadlineAt, attempt);
       } catch (error) {
         const again = error instanceof ClusterStuckError || error instanceof PortTakenError;
         if (!again || performance.now() >= deadlineAt) throw error;
@@ -241,12 +250,16 @@ class RunningServer implements TestServer {
   /**
    * Starts every node, one after the other, and resolves once JetStream answers.
    *
-   * @throws ClusterStuckError when the nodes run and the cluster does not come to work within STUCK_MS.
+   * @throws ClusterStuckError when the nodes run and the cluster does not come to work within STUCK_MS, or a later attempt's.
    */
-  async #comeUp(startNode: (node: ServerNode) => Promise<void>, deadlineAt: number): Promise<void> {
+  async #comeUp(
+    startNode: (node: ServerNode) => Promise<void>,
+    deadlineAt: number,
+    attempt: number,
+  ): Promise<void> {
     for (const node of this.nodes) await startNode(node);
     if (this.nodes.length === 1) return await this.#ready(deadlineAt);
-    const stuckAt = performance.now() + STUCK_MS;
+    const stuckAt = performance.now() + STUCK_MS * 2 ** (attempt - 1);
     try {
       await this.#ready(Math.min(deadlineAt, stuckAt));
     } catch (error) {
