@@ -85,6 +85,16 @@ describe("O2: a lane's consumer that was deleted", () => {
     expect(checkOneAtATime(story.records).faults).toHaveLength(1);
   });
 
+  test("a handler that ends before its worker can have heard of it need not tell", () => {
+    const short = (endMs: number) =>
+      new PlantedHistory()
+        .run("A", "k", 1, 480, endMs)
+        .add("test", 510, { kind: "consumer-deleted", lane: 0, sentAtMs: 500 })
+        .run("B", "k", 1, 505, 800);
+    expect(judge(short(525)).faults).toEqual([]);
+    expect(judge(short(535)).faults).toHaveLength(1);
+  });
+
   test("the stated hole covers nothing else: not told, told of another event or before, another lane, what started long after, or the later one before it", () => {
     const later = (story: PlantedHistory, startMs = 700) => story.run("B", "k", 1, startMs, 800);
     expect(judge(later(deleted(100))).faults).toHaveLength(1);

@@ -44,7 +44,10 @@ export function isCrashOverlap(
   );
 }
 
-/** The consumer went away at some moment from `sentAtMs` to `atMs`, and one made again can deliver at once. */
+/**
+ * The consumer went away at some moment from `sentAtMs` to `atMs`, and one made again can deliver at once. A handler that
+ * has ended before its worker can have heard of it tells nothing.
+ */
 export function isDeletedOverlap(
   earlier: HandlerRun,
   later: HandlerRun,
@@ -56,6 +59,9 @@ export function isDeletedOverlap(
       lane === earlier.lane &&
       earlier.startMs <= atMs + underWayMs &&
       later.startMs >= sentAtMs &&
-      told.some((one) => one.process === earlier.process && one.seq === earlier.seq && one.atMs >= sentAtMs),
+      (earlier.endMs <= atMs + underWayMs ||
+        told.some(
+          (one) => one.process === earlier.process && one.seq === earlier.seq && one.atMs >= sentAtMs,
+        )),
   );
 }
