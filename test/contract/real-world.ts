@@ -19,7 +19,7 @@ export const openRealWorld: OpenContractWorld = async (retention) => {
   const api = await jetStreamApi(connection);
   const streamConfig = { retention } as const;
   await findOrCreateStream(api, "ORDERS", { layout: contractLayout, streamConfig });
-  const port = connectionAdapter(connection);
+  const port = connectionAdapter(connection, api.prefix);
   return {
     stream: streamAdapter(api.manager, "ORDERS"),
     consumers: laneConsumerAdapter(api, "ORDERS"),

@@ -50,7 +50,7 @@ export class SimConnection {
       serverVersion: "2.15.1",
       maxPayloadBytes: 1_048_576,
       serverId: "simulated",
-      clustered: false,
+      keepsConsumers: true,
       isConnected: () => link.connected,
       isClosed: () => false,
       ping: () => this.flush(),

@@ -59,6 +59,7 @@ export async function startSimWorker(
   const newId = () => `${random.hex(8)}${process.name}x${++ids}`;
   const consumers = new GroupConsumers(layout, consumerPort, ports.stream, newId);
   const context: LanesContext = {
+    closing: new AbortController().signal,
     stream,
     layout,
     opened: await ports.stream.read(),

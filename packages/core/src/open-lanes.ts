@@ -68,7 +68,8 @@ export async function openLanes<E extends object = Record<string, unknown>>(
   const api = await jetStreamApi(connection, jetstream);
   const { info, layout } = await findOrCreateStream(api, stream, create);
   const clock = systemClock;
-  const port = connectionAdapter(connection);
+  const port = connectionAdapter(connection, api.prefix);
+  const closing = new AbortController();
   const streamPort = streamAdapter(api.manager, stream);
   const context: LanesContext = {
     stream,
@@ -77,6 +78,7 @@ export async function openLanes<E extends object = Record<string, unknown>>(
     streamPort,
     connection: port,
     clock,
+    closing: closing.signal,
     watch: new StreamWatch(streamPort, layout, clock),
     notify: notifier(onNotification, clock),
   };
@@ -88,7 +90,11 @@ export async function openLanes<E extends object = Record<string, unknown>>(
       bucketAdapter(connection, api, { bucket, create: false, replicas, requestMs: api.timeoutMs }),
     ),
   };
-  return new OpenLanes<E>(connection, api, context, buckets, () => port.stop());
+  const closed = () => new LanekeeperError("CLOSED", "these lanes were closed; open them again");
+  return new OpenLanes<E>(connection, api, context, buckets, {
+    closing: () => closing.abort(closed()),
+    closed: () => port.stop(),
+  });
 }
 
 interface Buckets {
@@ -96,6 +102,12 @@ interface Buckets {
   readonly open: OpenBucket;
   /** Rejects with BUCKET_NOT_FOUND when it is missing. */
   readonly find: OpenBucket;
+}
+
+interface CloseObserver {
+  closing(): void;
+  /** Nothing runs any more. */
+  closed(): void;
 }
 
 class OpenLanes<E extends object> implements Lanes<E> {
@@ -106,7 +118,7 @@ class OpenLanes<E extends object> implements Lanes<E> {
   readonly #consumers: GroupConsumers;
   readonly #buckets: Buckets;
   readonly #roster: RosterPort;
-  readonly #release: () => void;
+  readonly #observer: CloseObserver;
   readonly #publishers = new Set<LanePublisher<E>>();
   readonly #workers = new Set<LaneWorker>();
   readonly #starting = new Set<Promise<unknown>>();
@@ -117,12 +129,12 @@ class OpenLanes<E extends object> implements Lanes<E> {
     api: JetStreamApi,
     context: LanesContext,
     buckets: Buckets,
-    release: () => void,
+    observer: CloseObserver,
   ) {
     this.#connection = connection;
     this.#api = api;
     this.#context = context;
-    this.#release = release;
+    this.#observer = observer;
     this.#buckets = buckets;
     this.#consumerPort = laneConsumerAdapter(api, context.stream);
     this.#consumers = new GroupConsumers(context.layout, this.#consumerPort, context.streamPort, newId);
@@ -206,11 +218,12 @@ class OpenLanes<E extends object> implements Lanes<E> {
   }
 
   async #close(): Promise<void> {
+    this.#observer.closing();
     // A worker that is being started is closed as soon as it has.
     await Promise.allSettled(this.#starting);
     await Promise.all([...this.#workers].map((worker) => worker.close()));
     await Promise.all([...this.#publishers].map((publisher) => publisher.close()));
-    this.#release();
+    this.#observer.closed();
   }
 
   async #groupLanes(group: string): Promise<GroupLanes> {
@@ -241,8 +254,7 @@ class OpenLanes<E extends object> implements Lanes<E> {
   }
 
   #refuseClosed(): void {
-    if (this.#closing !== undefined)
-      throw new LanekeeperError("CLOSED", "these lanes were closed; open them again");
+    this.#context.closing.throwIfAborted();
   }
 }
 

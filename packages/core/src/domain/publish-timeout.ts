@@ -11,7 +11,7 @@ export function publishTimeout(publish: PendingPublish): LanekeeperError {
 
 function whatIsKnown(publish: PendingPublish): string {
   if (publish.attempts === 0) {
-    return "the event was not sent in time and is not stored: the connection was down, or earlier events of its key had no answer";
+    return "the event was not sent in time and is not stored: the connection was down, the server's mapping could not be looked at, or earlier events of its key had no answer";
   }
   if (publish.open === 0 && publish.phase !== "event-look" && publish.trouble?.doubtful !== true) {
     return "the event is not stored: the server took none of the attempts in time";

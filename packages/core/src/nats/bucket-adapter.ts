@@ -4,7 +4,7 @@ import { headers, type NatsConnection } from "@nats-io/nats-core";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { BucketEntry, BucketPort, BucketWatch, WriteOutcome } from "../runtime/bucket-port.js";
 import { apiCode, apiCodeOf, translateApiError } from "./api-error.js";
-import type { JetStreamApi } from "./jetstream-api.js";
+import { type JetStreamApi, plainPrefix } from "./jetstream-api.js";
 
 const defaultRequestMs = 1_500;
 /** Refusals that prove nothing: on a replicated bucket another write of the same record is under way. */
@@ -38,7 +38,7 @@ export async function bucketAdapter(
   const subject = (key: string) => `$KV.${bucket}.${key}`;
   // A bucket of another domain or account is written to under its API prefix.
   const writeSubject = (key: string) =>
-    api.prefix === "$JS.API" ? subject(key) : `${api.prefix}.${subject(key)}`;
+    api.prefix === plainPrefix ? subject(key) : `${api.prefix}.${subject(key)}`;
 
   async function put(key: string, body: string, expected: number, remove: boolean): Promise<WriteOutcome> {
     const marks = headers();

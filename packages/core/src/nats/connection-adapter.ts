@@ -1,8 +1,12 @@
 import { type NatsConnection, PermissionViolationError } from "@nats-io/nats-core";
 import type { ConnectionChange, ConnectionPort } from "../runtime/connection-port.js";
+import { plainPrefix } from "./jetstream-api.js";
 
-/** One status iterator per connection serves any number of observers. */
-export function connectionAdapter(connection: NatsConnection): ConnectionPort & { stop(): void } {
+/** One status iterator per connection serves any number of observers. `apiPrefix`: of the JetStream API that is asked. */
+export function connectionAdapter(
+  connection: NatsConnection,
+  apiPrefix: string,
+): ConnectionPort & { stop(): void } {
   const observers = new Set<(change: ConnectionChange) => void>();
   const tell = (change: ConnectionChange) => {
     for (const observe of [...observers]) observe(change);
@@ -37,8 +41,9 @@ export function connectionAdapter(connection: NatsConnection): ConnectionPort & 
     get serverId() {
       return connection.info?.server_id ?? "unknown";
     },
-    get clustered() {
-      return connection.info?.cluster !== undefined;
+    get keepsConsumers() {
+      const { info } = connection;
+      return info?.cluster === undefined && info?.jetstream === true && apiPrefix === plainPrefix;
     },
     get maxPayloadBytes() {
       return connection.info?.max_payload ?? 1024 * 1024;

@@ -13,6 +13,8 @@ export interface JetStreamApi {
   readonly patientManager: JetStreamManager;
 }
 
+/** Of the JetStream that the connected server and account have themselves. */
+export const plainPrefix = "$JS.API";
 const patienceMs = 30_000;
 
 export async function jetStreamApi(
@@ -28,7 +30,7 @@ export async function jetStreamApi(
   });
   const prefix = options.domain
     ? `$JS.${options.domain}.API`
-    : (options.apiPrefix ?? "$JS.API").replace(/\.$/, "");
+    : (options.apiPrefix ?? plainPrefix).replace(/\.$/, "");
   const serverVersion = () => connection.info?.version ?? "unknown";
   return { prefix, timeoutMs, manager, patientManager, serverVersion };
 }

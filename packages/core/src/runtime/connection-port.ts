@@ -4,8 +4,8 @@ export interface ConnectionPort {
   readonly maxPayloadBytes: number;
   /** The server process that is connected to; another start of the same server is another one. */
   readonly serverId: string;
-  /** Whether that server is one of a cluster. */
-  readonly clustered: boolean;
+  /** Whether that very process keeps the consumers: it has JetStream, is in no cluster, and no other domain is asked. */
+  readonly keepsConsumers: boolean;
   isConnected(): boolean;
   isClosed(): boolean;
   /** A round trip to the server; rejects when the connection is closed. */

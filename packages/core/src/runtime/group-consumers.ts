@@ -1,8 +1,8 @@
 import { type LaneLayout, laneFilter } from "@lanekeeper/partitioner";
-import PQueue from "p-queue";
 import { laneConsumerName } from "../domain/group-name.js";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Assignment, GroupStart } from "../domain/worker-options.js";
+import { eachAtOnce } from "./each-at-once.js";
 import type { LaneConsumerPort, LaneConsumerState } from "./lane-consumer-port.js";
 import { type LaneView, settledBelow } from "./lane-view.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
@@ -70,8 +70,7 @@ export class GroupConsumers {
 
   /** Rejects with CONSUMER_DIFFERS when the consumer of one of these lanes exists and does not fit. */
   async refuseChanged(group: string, lanes: readonly number[]): Promise<void> {
-    const queue = new PQueue({ concurrency: atOnce });
-    refuseDifferent(await queue.addAll(lanes.map((lane) => () => this.readLane(group, lane))));
+    refuseDifferent(await eachAtOnce(lanes, atOnce, (lane) => this.readLane(group, lane)));
   }
 
   /** Every lane's consumer as it is now. */
@@ -121,9 +120,9 @@ export class GroupConsumers {
     group: ReadyGroup,
     fromSeq: number,
     snapshot: StreamSnapshot,
-  ): Promise<void> {
+  ): Promise<LaneConsumerState> {
     const { startSeq: start, incarnation } = group;
-    await this.#ensureLane(wish, lane, undefined, { start, incarnation }, snapshot, fromSeq);
+    return this.#ensureLane(wish, lane, undefined, { start, incarnation }, snapshot, fromSeq);
   }
 
   /** Starts the group over for all lanes, under a new incarnation. Nobody may be working on it. */
@@ -139,15 +138,8 @@ export class GroupConsumers {
   }
 
   async delete(group: string): Promise<void> {
-    const queue = new PQueue({ concurrency: atOnce });
     const ours = (await this.#consumers.list()).filter((one) => one.group === group);
-    await queue.addAll(
-      ours.map(
-        ({ name }) =>
-          () =>
-            this.#consumers.delete(name),
-      ),
-    );
+    await eachAtOnce(ours, atOnce, ({ name }) => this.#consumers.delete(name));
   }
 
   async groups(): Promise<string[]> {
@@ -261,9 +253,11 @@ export class GroupConsumers {
 
   /** Runs once per lane, a bounded number at once. */
   eachLane<T>(run: (lane: number) => Promise<T>): Promise<T[]> {
-    const queue = new PQueue({ concurrency: atOnce });
-    const tasks = Array.from({ length: this.#layout.lanes }, (_, lane) => () => run(lane));
-    return queue.addAll<T>(tasks);
+    return eachAtOnce(
+      Array.from({ length: this.#layout.lanes }, (_, lane) => lane),
+      atOnce,
+      run,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
-import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Clock } from "./clock.js";
 import { pause } from "./clock.js";
+import { eachAtOnce } from "./each-at-once.js";
 import type { GroupLanes } from "./group-lanes.js";
 import { type LaneView, settledBelow } from "./lane-view.js";
 import { patiently } from "./patience.js";
@@ -111,10 +111,12 @@ export class ConsumerGroup implements Group {
     signal?.throwIfAborted();
     const { filter, stream, clock } = this.#parts;
     // Asked of the stream's leader: a consumer's own count of pending can be that of a lagging replica.
-    const goals: Goal[] = await this.#eachLane(await this.#read(), async (view) => ({
+    const views = await this.#read(signal);
+    const last = async (view: LaneView) => ({
       view,
-      seq: (await patiently(clock, () => stream.lastMatching(filter(view.lane)), { signal }))?.seq ?? 0,
-    }));
+      seq: (await stream.lastMatching(filter(view.lane)))?.seq ?? 0,
+    });
+    const goals: Goal[] = await patiently(clock, () => eachAtOnce(views, atOnce, last), { signal });
     let open = goals.filter(({ view, seq }) => seq >= settledBelow(view));
     while (open.length > 0) {
       await pause(clock, caughtUpPollMs, signal);
@@ -146,15 +148,15 @@ export class ConsumerGroup implements Group {
   async #unsettled(goals: readonly Goal[]): Promise<Goal[]> {
     const lanes = await this.#parts.lanes();
     const { firstSeq } = await this.#parts.stream.read();
-    const seen = await this.#eachLane(goals, async ({ view, seq }) => ({
+    const seen = await eachAtOnce(goals, atOnce, async ({ view, seq }) => ({
       view: await lanes.readLane(view.lane),
       seq,
     }));
     return seen.filter(({ view, seq }) => seq >= firstSeq && seq >= settledBelow(view));
   }
 
-  #read(): Promise<readonly LaneView[]> {
-    return patiently(this.#parts.clock, () => this.#readOnce());
+  #read(signal?: AbortSignal): Promise<readonly LaneView[]> {
+    return patiently(this.#parts.clock, () => this.#readOnce(), { signal });
   }
 
   async #readOnce(): Promise<readonly LaneView[]> {
@@ -184,15 +186,11 @@ export class ConsumerGroup implements Group {
   async #oldestMs(views: readonly LaneView[]): Promise<number> {
     const { filter, stream, clock } = this.#parts;
     const waiting = views.filter(({ state }) => state !== undefined && state.pending + state.inFlight > 0);
-    const ages = await this.#eachLane(waiting, async (view) => {
-      const oldest = await patiently(clock, () => stream.nextMatching(filter(view.lane), settledBelow(view)));
+    const ageOf = async (view: LaneView) => {
+      const oldest = await stream.nextMatching(filter(view.lane), settledBelow(view));
       return oldest === undefined ? 0 : Math.max(clock.wall() - oldest.storedAt.getTime(), 0);
-    });
+    };
+    const ages = await patiently(clock, () => eachAtOnce(waiting, atOnce, ageOf));
     return Math.round(ages.reduce((oldest, age) => Math.max(oldest, age), 0));
-  }
-
-  #eachLane<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
-    const queue = new PQueue({ concurrency: atOnce });
-    return queue.addAll<R>(items.map((item) => () => run(item)));
   }
 }

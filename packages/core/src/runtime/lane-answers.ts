@@ -18,11 +18,10 @@ export class LaneAnswers implements AnswerDesk {
   readonly #policy: Pick<LanePolicy, "tellsReleases" | "letGo">;
   readonly #keptBack: Answer[] = [];
   readonly #acks = new AckConfirmations();
-  /**
-   * Held back and draining: answers are kept, because what they would do is not known yet, or because an ack would bring
-   * the next event. Finishing: acks are confirmed.
-   */
-  #phase: "running" | "held-back" | "draining" | "finishing" = "running";
+  /** Draining: answers are kept, because an ack would bring the next event. Finishing: acks are confirmed. */
+  #phase: "running" | "draining" | "finishing" = "running";
+  /** Answers are kept, because what they would do is not known yet. */
+  #heldBack = false;
   /** The newest event settled here; answering it twice does no harm, as giving one back twice would. */
   #lastSettled: Answer | undefined;
   #unsent = 0;
@@ -38,7 +37,7 @@ export class LaneAnswers implements AnswerDesk {
   give(event: DeliveredEvent, load: LaneLoad, kind: AnswerKind, delayMs: number, reason: string): void {
     const answer = new Answer(this, kind, event, this.#round, delayMs, reason);
     if (kind !== "release") this.#lastSettled = answer;
-    if (this.#phase === "running") this.#host.sendSoon(answer, this.#isUrgent(load));
+    if (this.#phase === "running" && !this.#heldBack) this.#host.sendSoon(answer, this.#isUrgent(load));
     else this.#sendNow(answer);
   }
 
@@ -61,7 +60,7 @@ export class LaneAnswers implements AnswerDesk {
     this.#unsent = 0;
     if (answer.round !== this.#round) return;
     // Also what was to go out soon when the connection came back, or the drain began.
-    if (this.#phase === "held-back" || this.#phase === "draining") this.#keptBack.push(answer);
+    if (this.#heldBack || this.#phase === "draining") this.#keptBack.push(answer);
     else if (!answer.hold.lapsed(now, wall)) this.#tell(answer);
     // It is settled here, but the server does not know: it has to come again.
     else {
@@ -71,13 +70,14 @@ export class LaneAnswers implements AnswerDesk {
   }
 
   holdBack(): void {
-    if (this.#phase === "running") this.#phase = "held-back";
+    this.#heldBack = true;
   }
 
   /** Sends what was kept back; `again`: and the newest answer once more. */
   letGo(again: boolean): void {
-    if (this.#phase !== "held-back") return;
-    this.#phase = "running";
+    if (!this.#heldBack) return;
+    this.#heldBack = false;
+    if (this.#phase === "draining") return;
     if (again && this.#lastSettled !== undefined) this.#sendNow(this.#lastSettled);
     this.#sendKept();
   }
@@ -92,7 +92,7 @@ export class LaneAnswers implements AnswerDesk {
     // What still waits is kept back with the rest, so that it is confirmed with the rest.
     this.#host.sendAnswers();
     this.#phase = "finishing";
-    this.#sendKept();
+    if (!this.#heldBack) this.#sendKept();
   }
 
   /** Answers for the old consumer's events could settle others of the new one's. */
@@ -104,6 +104,7 @@ export class LaneAnswers implements AnswerDesk {
 
   restart(): void {
     this.#phase = "running";
+    this.#heldBack = false;
     this.#keptBack.length = 0;
   }
 

@@ -230,6 +230,21 @@ describe("verify, after every connection", () => {
     });
   });
 
+  test("a consumer that was deleted and made again while the worker looked on is the one it knows from then on", async () => {
+    const { lane, port, repair } = await scene();
+    // By another worker, which was faster.
+    repair.trouble(lane.runner, "consumer-deleted", "Consumer Deleted");
+    port.put(name, { created: Date.UTC(2026, 0, 2) });
+    await lane.settle();
+    lane.deliver(60);
+    await lane.settle();
+    await repair.verify();
+    await repair.verify();
+    expect(lane.last().signal.aborted).toBe(false);
+    await lane.end();
+    expect(lane.feed.sent).toEqual(["ack 60"]);
+  });
+
   test("O6: a consumer of the same name and incarnation that was made anew meanwhile gets no answer of before", async () => {
     const { lane, port, repair } = await scene();
     lane.deliver(60);

@@ -88,7 +88,11 @@ export class LaneRepair {
     if (kind === "leader-changed") return;
     health.fault(runner.consumer, troubleError(runner, kind, text), transientGraceMs);
     // Whatever is in hand goes to whoever the new consumer gives it to; an ack of ours could settle another event (O6).
-    if (kind === "consumer-deleted" || kind === "stream-deleted") runner.reset(kind === "stream-deleted");
+    if (kind === "consumer-deleted" || kind === "stream-deleted") {
+      runner.reset(kind === "stream-deleted");
+      // Whoever makes it again, it is another.
+      this.#made[runner.lane] = undefined;
+    }
     if (this.#looking.has(runner)) return;
     this.#looking.add(runner);
     void this.#queue.add(() => this.#look(runner).finally(() => this.#looking.delete(runner)));
@@ -159,8 +163,8 @@ export class LaneRepair {
       // What the consumer had settled when this worker found it, it has settled for good.
       const floor = this.#group.lanes[runner.lane]?.ackFloor ?? 0;
       const fromSeq = Math.max(runner.settledBelow, floor + 1, this.#group.startSeq);
-      this.#made[runner.lane] = undefined;
-      await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
+      const made = await consumers.remake(wish, runner.lane, this.#group, fromSeq, state.snapshot);
+      this.#made[runner.lane] = made.created;
       const text = `consumer ${runner.consumer} was deleted; it was made again from sequence ${fromSeq}`;
       notify({
         type: "rewound",

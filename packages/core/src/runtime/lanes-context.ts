@@ -15,6 +15,8 @@ export interface LanesContext {
   readonly streamPort: StreamPort;
   readonly connection: ConnectionPort;
   readonly clock: Clock;
+  /** Aborts, with CLOSED, when the lanes are closed: nothing waits any longer for what is only being started. */
+  readonly closing: AbortSignal;
   readonly watch: StreamWatch;
   /** Tells the observer given to openLanes; never throws. */
   readonly notify: (notification: Omit<Notification, "at">) => void;

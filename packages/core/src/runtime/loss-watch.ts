@@ -1,5 +1,5 @@
-import PQueue from "p-queue";
 import { LanekeeperError } from "../domain/lanekeeper-error.js";
+import { eachAtOnce } from "./each-at-once.js";
 import type { LaneConsumerState } from "./lane-consumer-port.js";
 import type { Notify } from "./notifier.js";
 import type { StreamPort, StreamSnapshot } from "./stream-port.js";
@@ -40,8 +40,7 @@ export class LossWatch {
     try {
       const lanes = await this.#lanes.read();
       this.#tellLost(lanes, snapshot.firstSeq);
-      const queue = new PQueue({ concurrency: atOnce });
-      await queue.addAll(lanes.map((state, lane) => () => this.#remember(lane, state)));
+      await eachAtOnce([...lanes.entries()], atOnce, ([lane, state]) => this.#remember(lane, state));
     } catch {
       // Not known this time; the next look may tell.
     } finally {
@@ -66,8 +65,10 @@ export class LossWatch {
     if (state === undefined || state.pending === 0) return;
     const from = Math.max(state.deliveredSeq, state.ackFloor) + 1;
     const filter = this.#lanes.filter(lane);
-    const oldest = await this.#stream.nextMatching(filter, from);
-    const newest = await this.#stream.lastMatching(filter);
+    const [oldest, newest] = await Promise.all([
+      this.#stream.nextMatching(filter, from),
+      state.pending > 1 ? this.#stream.lastMatching(filter) : undefined,
+    ]);
     if (oldest !== undefined) this.#waiting.set(lane, [oldest.seq, newest?.seq ?? oldest.seq]);
   }
 }

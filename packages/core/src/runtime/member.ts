@@ -1,3 +1,4 @@
+import { LanekeeperError } from "../domain/lanekeeper-error.js";
 import type { Lease } from "../domain/lease.js";
 import { formatMember, type MemberRecord, recordVersion } from "../domain/member-record.js";
 import type { BucketEntry, BucketPort } from "./bucket-port.js";
@@ -55,10 +56,11 @@ export class Member {
 
   /**
    * Writes the first beat; true once it is confirmed. Beats go on from then. False when its outcome is not known: join
-   * again, and it is found if it was written, so that no member is left that nobody is.
+   * again, and it is found if it was written, so that no member is left that nobody is. Rejects with PERMISSION_DENIED or
+   * CONNECTION_CLOSED.
    */
   async join(): Promise<boolean> {
-    await this.#beatOnce();
+    await this.#beatNow();
     if (this.#revision === 0) return false;
     this.#schedule();
     return true;
@@ -78,8 +80,10 @@ export class Member {
 
   /** Removes the record: everything is given back. Best effort; otherwise the record is found dead in time. */
   async remove(): Promise<void> {
+    this.#timer?.stop();
+    // Stopped before it ends, a beat under way would not tell which revision to remove.
+    await this.#beating?.catch(() => {});
     this.stop();
-    await this.#beating;
     if (this.#revision > 0) await this.#bucket.remove(this.#key, this.#revision).catch(() => undefined);
     this.lease.end();
   }
@@ -122,8 +126,10 @@ export class Member {
       if (this.#over) return;
       if (outcome.type === "written") this.#confirmed(beat, outcome.revision, text);
       else await this.#readBack();
-    } catch {
-      // No connection: the lease runs out by itself.
+    } catch (error) {
+      // Whoever joins is told what time does not mend. Later the lease runs out by itself.
+      const told = LanekeeperError.is(error) ? error.code : "";
+      if (this.#revision === 0 && (told === "PERMISSION_DENIED" || told === "CONNECTION_CLOSED")) throw error;
     }
   }
 

@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import { bucketKeys, readRecordKey } from "../domain/bucket-keys.js";
 import { formatGroup, type GroupRecord, parseGroup } from "../domain/group-record.js";
 import { type DeathCandidate, GroupView } from "../domain/group-view.js";
@@ -7,6 +6,7 @@ import { Lease, type LeaseRules } from "../domain/lease.js";
 import { formatMember, recordVersion } from "../domain/member-record.js";
 import type { BucketEntry, BucketPort, BucketWatch } from "./bucket-port.js";
 import type { Clock, Timer } from "./clock.js";
+import { eachAtOnce } from "./each-at-once.js";
 import { Member } from "./member.js";
 import { patiently, persistently } from "./patience.js";
 
@@ -18,6 +18,8 @@ export interface OwnedGroupParts {
   readonly rules: LeaseRules;
   readonly bucket: BucketPort;
   readonly clock: Clock;
+  /** Aborts when nothing is to be waited for any longer. */
+  readonly closing: AbortSignal;
   readonly newId: () => string;
   readonly observer: OwnedGroupObserver;
 }
@@ -85,49 +87,53 @@ export class OwnedGroup {
    */
   async agree(wish: () => Promise<Omit<GroupRecord, "version">>, created: string): Promise<boolean> {
     this.#agreeAgain = () => this.agree(wish, created);
-    const { bucket, group, clock } = this.#parts;
+    const { bucket, group, clock, closing: signal } = this.#parts;
     const key = bucketKeys.group(group);
     const read = async () => {
-      const entry = await patiently(clock, () => bucket.read(key));
+      const entry = await patiently(clock, () => bucket.read(key), { signal });
       const found = entry?.value === undefined ? undefined : parseGroup(entry.value);
       return { revision: entry?.revision ?? 0, agreed: found?.created === created ? found : undefined };
     };
-    let written: string | undefined;
-    const agreed = await persistently(clock, async () => {
+    const written = new Set<string>();
+    const write = async () => {
       const before = await read();
       if (before.agreed !== undefined) return before.agreed;
-      const record = { version: recordVersion, ...(await patiently(clock, wish)) };
-      written = record.incarnation;
+      const record = { version: recordVersion, ...(await patiently(clock, wish, { signal })) };
+      written.add(record.incarnation);
       await bucket.write(key, formatGroup(record), before.revision);
       return (await read()).agreed;
-    });
+    };
+    const agreed = await persistently(clock, write, { signal });
     if (agreed === undefined) {
       const text = `the record of group ${group} could not be written; try again`;
       throw new LanekeeperError("REQUEST_TIMEOUT", text);
     }
     this.#regroup(agreed);
-    return agreed.incarnation === written;
+    return written.has(agreed.incarnation);
   }
 
-  /** Reads everything there is and joins. Resolves once this is a live member. */
+  /** Reads everything there is and joins. Resolves once this is a live member, or has ended meanwhile. */
   async join(): Promise<void> {
-    const { bucket, group, clock } = this.#parts;
+    const { bucket, group, clock, closing: signal } = this.#parts;
+    if (this.#over) return;
     const prefix = bucketKeys.prefix(group);
     this.#watch = bucket.watch(prefix, (entry) => {
       if (entry.key === bucketKeys.member(group, this.memberId)) this.#echoedAt = this.#parts.clock.now();
       this.seen(entry);
     });
-    const queue = new PQueue({ concurrency: readsAtOnce });
-    const keys = await patiently(clock, () => bucket.keys(prefix));
-    const entries = await queue.addAll(keys.map((key) => () => patiently(clock, () => bucket.read(key))));
+    const readAll = async () => eachAtOnce(await bucket.keys(prefix), readsAtOnce, (key) => bucket.read(key));
+    const entries = await patiently(clock, readAll, { signal });
     for (const entry of entries) if (entry !== undefined) this.seen(entry);
-    const joined = await persistently(clock, async () => {
+    const attempt = async () => {
+      if (this.#over) return true;
       if (this.#member.over) this.#member = this.#newMember();
       return (await this.#member.join()) || undefined;
-    });
-    if (joined === undefined) {
+    };
+    if ((await persistently(clock, attempt, { signal })) === undefined) {
       throw new LanekeeperError("REQUEST_TIMEOUT", "joining the group timed out; try again");
     }
+    // A member that nobody is would be given lanes.
+    if (this.#over) return this.#member.remove();
     this.#joining = false;
     this.#timer = clock.after(this.#parts.rules.beatMs, () => this.#tick());
   }
@@ -203,8 +209,10 @@ export class OwnedGroup {
         if (this.#leaving) return;
         // The bucket may have been lost, and with it what the group had agreed on.
         await this.#agreeAgain();
+        if (this.#over || this.#leaving) return;
         if (this.#member.over) this.#member = this.#newMember();
         if (await this.#member.join()) {
+          if (this.#over) return void this.#member.remove();
           this.#joining = false;
           return observer.changed();
         }

@@ -77,6 +77,7 @@ export class OwnedLanes implements LaneSet {
       rules,
       bucket,
       clock,
+      closing: context.closing,
       newId,
       observer: {
         changed: () => this.#planSoon(),
@@ -135,7 +136,9 @@ export class OwnedLanes implements LaneSet {
   async join(): Promise<void> {
     const { context, consumerPort } = this.#parts;
     const { options } = this.#host;
-    await patiently(context.clock, () => refuseSharedWorkers(consumerPort, options.group, context.clock));
+    await patiently(context.clock, () => refuseSharedWorkers(consumerPort, options.group, context.clock), {
+      signal: context.closing,
+    });
     const { snapshot } = this.#parts;
     const first = await this.#agree(snapshot);
     const { from, startSeq } = this.#group.record;
@@ -235,7 +238,7 @@ export class OwnedLanes implements LaneSet {
   async #everyLaneStored(): Promise<void> {
     const { clock } = this.#host;
     const deadline = clock.now() + firstLanesMs;
-    while (!this.#group.view.everyLaneHasConsumer(this.incarnation())) {
+    while (!this.#ended && !this.#group.view.everyLaneHasConsumer(this.incarnation())) {
       if (clock.now() >= deadline) {
         const text = `not every lane has a consumer after ${firstLanesMs} ms; try again`;
         throw new LanekeeperError("REQUEST_TIMEOUT", text);

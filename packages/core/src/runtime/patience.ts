@@ -32,16 +32,18 @@ export async function patiently<T>(
   }
 }
 
-/** Tries again until something comes of it; undefined when nothing has after 15 s. */
+/** Tries again until something comes of it; undefined when nothing has after 15 s. Rejects once the signal aborts. */
 export async function persistently<T>(
   clock: Clock,
   attempt: () => Promise<T | undefined>,
+  { signal }: Pick<Patience, "signal"> = {},
 ): Promise<T | undefined> {
   const deadline = clock.now() + patienceMs;
   for (;;) {
     const result = await attempt();
     if (result !== undefined || clock.now() >= deadline) return result;
-    await pause(clock, againMs);
+    await pause(clock, againMs, signal);
+    signal?.throwIfAborted();
   }
 }
 

@@ -46,6 +46,7 @@ function setUp(
   } as const;
   const streamPort = { read: () => Promise.reject(new Error("planted")) } as never;
   const context: LanesContext = {
+    closing: new AbortController().signal,
     stream: "ORDERS",
     layout,
     opened: {
@@ -56,7 +57,7 @@ function setUp(
     connection: {
       serverVersion: stream.serverVersion ?? "2.15.1",
       serverId: "server",
-      clustered: false,
+      keepsConsumers: true,
       maxPayloadBytes: 1_000,
       isConnected: () => true,
       isClosed: () => false,

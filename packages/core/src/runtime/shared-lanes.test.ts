@@ -13,13 +13,13 @@ const layout = { subject: "orders", generation: 1, lanes: 1, hash: "murmur3", ma
 const wish: GroupWish = { group: "g", assignment: "shared", start: "all", ackWaitMs: 10_000 };
 
 /** The one lane of a shared worker that has settled event 1 and runs event 2 of another key, verified. */
-async function scene({ clustered = false } = {}) {
+async function scene({ keepsConsumers = true } = {}) {
   const lane = new LaneScene();
   const port = new MemoryConsumers();
   const stream = memoryStream();
   const consumers = new GroupConsumers(layout, port, stream, countedIds());
   const group = await consumers.ensure(wish, streamSnapshot());
-  const connection = { serverId: "first", clustered, observe: () => () => {} };
+  const connection = { serverId: "first", keepsConsumers, observe: () => () => {} };
   const context = {
     connection,
     streamPort: stream,
@@ -103,7 +103,7 @@ test("to one that has forgotten nothing it is, since an answer may have been los
 });
 
 test("another server of a cluster has its consumers' state from its peers: no overlap is told", async () => {
-  const { lane, comeBackTo } = await scene({ clustered: true });
+  const { lane, comeBackTo } = await scene({ keepsConsumers: false });
   comeBackTo("second");
   await lane.settle();
   expect(lane.feed.sent).toEqual(["ack 1"]);
@@ -164,6 +164,37 @@ test("O3: given back: pulls end first, then answers go out, confirmed", async ()
   await lane.end();
   await given;
   expect(lane.feed.sent).toEqual(["ack 1", "ack 2 confirmed"]);
+});
+
+test("O2: given back while the consumers are not verified: nothing is released or acked before they are", async () => {
+  const { lane, lanes, runner, silence, speak, comeBackTo } = await scene();
+  silence();
+  comeBackTo("first");
+  lane.deliver(3, "new", {}, runner);
+  // As close() does before it gives back.
+  lane.slots.pause("closing");
+  const given = lanes.giveBack(1_000);
+  await lane.settle();
+  await lane.end();
+  await lane.clock.advance(1_000);
+  expect(lane.feed.sent).toEqual(["ack 1"]);
+  await speak();
+  await given;
+  expect(lane.feed.sent.slice(1).sort()).toEqual(["ack 2 confirmed", "release 3 after 0"]);
+});
+
+test("O2: the connection is lost and comes back while handlers end in the grace of close(): acks wait for the verification", async () => {
+  const { lane, lanes, silence, speak, comeBackTo } = await scene();
+  const given = lanes.giveBack(1_000);
+  await lane.settle();
+  silence();
+  comeBackTo("first");
+  await lane.end();
+  await lane.clock.advance(1_000);
+  expect(lane.feed.sent).toEqual(["ack 1"]);
+  await speak();
+  await given;
+  expect(lane.feed.sent).toContain("ack 2 confirmed");
 });
 
 test("ended, it has no lanes, and verification stops asking", async () => {

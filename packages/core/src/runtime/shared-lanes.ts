@@ -32,7 +32,7 @@ export class SharedLanes implements LaneSet {
   readonly #stopObserving: () => void;
   /** Handlers that ran when the connection was lost. */
   #cutOff: { lane: number; key: string; seq: number; ended: () => boolean }[] = [];
-  #verifying = false;
+  #verifying: Promise<void> | undefined;
   #verifyAgain = false;
   /** The server process is the one that the newest answers were sent to. */
   #sameServer = true;
@@ -65,7 +65,7 @@ export class SharedLanes implements LaneSet {
       if (type === "disconnected") this.#noteRunning();
     });
     // Now that this worker pulls, nobody lowers ackWait any more; what was lowered before is seen.
-    void this.#verify(true);
+    this.#verify(true);
   }
 
   runnerOf(consumer: string): LaneRunner | undefined {
@@ -85,10 +85,10 @@ export class SharedLanes implements LaneSet {
   }
 
   reconnected(): void {
-    const { serverId, clustered } = this.#connection;
+    const { serverId, keepsConsumers } = this.#connection;
     const sameServer = serverId === this.#serverId;
     this.#serverId = serverId;
-    if (!sameServer && !clustered) {
+    if (!sameServer && keepsConsumers) {
       this.#restartedAt = this.#host.clock.now();
       // Consumer state younger than a tenth of a second is lost with a server that crashed.
       const text = "the server was started again and may have given the event to another worker";
@@ -99,7 +99,7 @@ export class SharedLanes implements LaneSet {
       }
     }
     this.#cutOff = [];
-    void this.#verify(sameServer);
+    this.#verify(sameServer);
   }
 
   /** A handler that ends while the server is away may have run beside another's, too. */
@@ -126,22 +126,27 @@ export class SharedLanes implements LaneSet {
     // O3: an ack sent while pulls are open would bring the next event; so pulls end first, and acks go out after.
     for (const runner of this.runners) runner.beginDrain();
     await this.#host.feed.drain([...this.#byConsumer.keys()], drainMs);
+    // What is given back to a consumer that is not known to be ours could be another's (O2).
+    await this.#verifying;
     if (this.#ended) return;
     for (const runner of this.runners) runner.finishDrain();
     await Promise.all(this.runners.map((runner) => runner.ended()));
+    // The connection may have been lost meanwhile, and answers kept back.
+    await this.#verifying;
     await Promise.all(this.runners.map((runner) => runner.acksConfirmed()));
   }
 
   /** Nothing starts and nothing is answered until the consumers are known to be those of before. */
-  async #verify(sameServer: boolean): Promise<void> {
+  #verify(sameServer: boolean): void {
     this.#sameServer = this.#sameServer && sameServer;
     for (const runner of this.runners) runner.holdBack();
     this.#host.slots.pause("verify");
-    if (this.#verifying) {
-      this.#verifyAgain = true;
-      return;
-    }
-    this.#verifying = true;
+    if (this.#verifying === undefined) this.#verifying = this.#untilVerified();
+    else this.#verifyAgain = true;
+  }
+
+  /** Resolves when they are, or this has ended. */
+  async #untilVerified(): Promise<void> {
     let verified = false;
     let remembered: ReadonlySet<LaneRunner> = new Set();
     while (!verified && !this.#ended) {
@@ -154,7 +159,7 @@ export class SharedLanes implements LaneSet {
         await pause(this.#host.clock, verifyRetryMs);
       }
     }
-    this.#verifying = false;
+    this.#verifying = undefined;
     this.#restartedAt = undefined;
     for (const runner of this.runners) runner.letGo(this.#sameServer || remembered.has(runner));
     this.#sameServer = true;

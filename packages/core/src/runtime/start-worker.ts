@@ -36,12 +36,17 @@ export async function startWorker<E extends object>(
   options: ResolvedWorkerOptions,
   handler: Handler<E>,
 ): Promise<LaneWorker> {
-  const snapshot = await patiently(parts.context.clock, () => lookAtStream(parts.context));
+  const snapshot = await whileOpen(parts.context, () => lookAtStream(parts.context));
   // Handlers are called with the events of the caller's map; nothing here looks into them.
   const untyped = handler as unknown as Handler<Record<string, unknown>>;
   return options.assignment === "owned"
     ? startOwned(parts, options, untyped, snapshot)
     : startShared(parts, options, untyped, snapshot);
+}
+
+/** Asks again where nobody answers, but not for lanes that are closed. */
+function whileOpen<T>({ clock, closing: signal }: LanesContext, ask: () => Promise<T>): Promise<T> {
+  return patiently(clock, ask, { signal });
 }
 
 async function lookAtStream({ watch }: LanesContext): Promise<StreamSnapshot> {
@@ -63,11 +68,11 @@ async function startShared(
     start: options.deliverPolicy,
     ackWaitMs: options.ackWaitMs,
   } as const;
-  const owned = await patiently(context.clock, () => parts.findOwned(options.group));
+  const owned = await whileOpen(context, () => parts.findOwned(options.group));
   if (owned !== undefined) {
-    await patiently(context.clock, () => continueOwnedGroup(owned, consumers, wish, snapshot));
+    await whileOpen(context, () => continueOwnedGroup(owned, consumers, wish, snapshot));
   }
-  const group = await patiently(context.clock, () => consumers.ensure(wish, snapshot));
+  const group = await whileOpen(context, () => consumers.ensure(wish, snapshot));
   const ackWaitMs = Math.min(...group.lanes.map((lane) => lane.ackWaitMs));
   const proof = await prove(context);
   const { created } = snapshot;
@@ -92,7 +97,7 @@ async function startOwned(
         'use limits or work-queue retention, or assignment "shared"',
     );
   }
-  const bucket = await patiently(context.clock, parts.openBucket);
+  const bucket = await whileOpen(context, parts.openBucket);
   const rules = leaseRules(options.leaseMs ?? (bucket.replicas > 1 ? 12_000 : 5_000));
   const proof = await prove(context);
   let lanes: OwnedLanes | undefined;

@@ -55,5 +55,5 @@ function useWal(database: Database.Database): void {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
+  return error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
 }
