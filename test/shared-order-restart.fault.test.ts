@@ -89,8 +89,9 @@ test("O2: what a killed server has forgotten and given to another is not acked: 
     const other = await connect({ servers: server.url });
     const taken = await take(other);
     proxy.admit();
-    if (taken !== undefined) {
-      expect(taken.seq).toBe(IN_HAND);
+    // One that has not written anything yet has forgotten the event before, too.
+    const forgotten = taken?.seq === IN_HAND;
+    if (forgotten) {
       await awaitCondition(() => scene.tells("fenced"), {
         what: "the handler to be fenced",
         timeoutMs: 60_000,
@@ -105,7 +106,7 @@ test("O2: what a killed server has forgotten and given to another is not acked: 
       await scene.startsNext();
     }
     await other.close();
-    if (taken !== undefined) return;
+    if (forgotten) return;
   }
 });
 
