@@ -15,8 +15,8 @@ import { randomDurations } from "../workload/random-work.js";
 import { type SteadyPublisher, startSteadyPublisher } from "../workload/steady-publisher.js";
 import { type Benchmark, type BenchmarkOptions, sized } from "./benchmark.js";
 
-/** Keys bound what runs at once, not lanes; each lane is a consumer, which costs the server. */
-const LANES = 16;
+/** Few, since keys bound what runs at once: each lane is a consumer, which costs the server. */
+const LANES = 8;
 const CONCURRENCY = 100;
 const UP_TO_MS = 5;
 const MESSAGES = 10_000;
@@ -40,7 +40,7 @@ export const keys: Benchmark = {
   name: "keys",
   summary: "Confluent's table: 10,000 messages, 0 to 5 ms of work, concurrency 100, 1 to 10,000 keys",
   notes: [
-    "10,000 events published at once by another process to a worker that waits for them, 16 lanes, maxAckPending 256, concurrency 100; each handler waits a random whole number of milliseconds from 0 to 5, the same for all subjects. From the first handler start to the last handler end.",
+    "10,000 events published at once by another process to a worker that waits for them, 8 lanes, maxAckPending 256, concurrency 100; each handler waits a random whole number of milliseconds from 0 to 5, the same for all subjects. From the first handler start to the last handler end.",
     "The reference runs the same handlers under the same rules from memory, without messaging: what Node.js's timers make of it. The ideal is the arithmetic one: the longest key, or all work divided by 100.",
     "confluentSeconds is what Confluent published for its parallel consumer, for 10,000 messages, on its own machine, in Java: to compare shapes, not machines.",
     "A quick run has 200 messages for 1 to 10 keys; confluentSeconds then still speaks of 10,000.",
