@@ -219,7 +219,7 @@ export class LaneRepair {
 /**
  * Whether a server process that was started anew may have given what this worker has in hand to another: what it knew
  * of its last tenth of a second is lost with a crash. Not so if it still counts our newest delivery as the lane's and has
- * delivered nothing since, or if it has delivered to us: with MaxAckPending 1 that is then all there is in hand.
+ * delivered nothing since, or if it has delivered to us: with MaxAckPending 1 that is then all there is in hand (ADR 15).
  */
 function forgotten(runner: LaneRunner, state: LaneConsumerState | undefined, restartedAt: number): boolean {
   const { seq, at } = runner.newest;
