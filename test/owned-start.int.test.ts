@@ -14,7 +14,9 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-test("O4: a worker closed while it starts leaves no member behind: the others have all lanes", async () => {
+test("O4: a worker closed while it starts leaves no member behind: the others have all lanes", {
+  timeout: 120_000,
+}, async () => {
   const client = await connect({ servers: server.url });
   const lanes = await openLanes(client, { stream: "CLOSED", create: { subject: "closed", lanes: 8 } });
   for (const delayMs of [0, 1, 3, 8, 20]) {

@@ -12,6 +12,7 @@ const CREATES_STREAM = "$JS.API.STREAM.CREATE.ORDERS";
 
 test.each(["shared", "owned"] as const)(
   "%s: opening, starting, and asking about a group go on where requests stay unanswered at first",
+  { timeout: 180_000 },
   async (assignment) => {
     await using server = await startTestServer();
     await using proxy = await startNatsProxy(server.url);
