@@ -137,16 +137,18 @@ describe("P1: atomic batches", () => {
   });
 
   test("past its deadline each of its events is told that it may be stored, and none of them lets go of the key", () => {
-    const { queue, accept, fill, did } = setUpBatches();
+    const { queue, accept, fill, maybeStored, did } = setUpBatches();
     fill(34);
     queue.stored(1, 1, false, 1);
     did();
     accept("a35", 5);
     queue.tick(10_000);
     expect(did().filter((one) => one.startsWith("reject"))).toHaveLength(33);
+    expect(["a2", "a34"].map(maybeStored)).toEqual([true, true]);
     expect(queue.count).toBe(34);
     queue.tick(10_005);
     expect(did()).toEqual(["reject a35 PUBLISH_TIMEOUT"]);
+    expect(maybeStored("a35")).toBe(false);
     queue.batchStored(2, 34, 10_006);
     accept("a36", 10_007);
     expect(did()).toEqual(["send a36 3"]);
@@ -224,12 +226,13 @@ describe("P1: atomic batches", () => {
   });
 
   test("closing tells each of its events that it may be stored", () => {
-    const { queue, fill, did } = setUpBatches();
+    const { queue, fill, maybeStored, did } = setUpBatches();
     fill(34);
     queue.stored(1, 1, false, 1);
     did();
     queue.close(new LanekeeperError("CONNECTION_CLOSED", "x"));
     expect(did()).toEqual(Array.from({ length: 33 }, (_, n) => `reject a${n + 2} CONNECTION_CLOSED`));
+    expect(["a2", "a34"].map(maybeStored)).toEqual([true, true]);
     expect(queue.count).toBe(0);
   });
 
@@ -272,6 +275,34 @@ describe("P1: atomic batches", () => {
     did();
     queue.stored(3, 2, false, 5_000);
     expect(did()).toEqual(["resolve a2 2", "send a3 4"]);
+  });
+
+  test("what a failed batch may have stored is told so, though its own attempts were certainly in vain", () => {
+    const missing = () => new LanekeeperError("NO_STREAM_FOR_SUBJECT", "nobody listens");
+    const unheard = ({ queue, did }: ReturnType<typeof setUpBatches>, firstToken: number) => {
+      for (let token = firstToken; token < firstToken + 3; token++) {
+        queue.noResponders(token, token * 1_000);
+        queue.streamSeen({ type: "ok", unheard: missing }, token * 1_000);
+        queue.tick(token * 1_000 + 900);
+      }
+      return did();
+    };
+    const batched = setUpBatches();
+    batched.fill(40);
+    batched.queue.stored(1, 1, false, 1);
+    batched.queue.batchFailed(2, "part", 2);
+    expect(unheard(batched, 3)).toContain("reject a2 NO_STREAM_FOR_SUBJECT");
+    expect(batched.maybeStored("a2")).toBe(true);
+    const refused = setUpBatches();
+    refused.fill(40);
+    refused.queue.stored(1, 1, false, 1);
+    refused.queue.batchFailed(2, "part", 2);
+    refused.queue.refused(3, refusal("refused"), 3);
+    expect(refused.maybeStored("a2")).toBe(true);
+    const alone = setUpBatches();
+    alone.fill(1);
+    expect(unheard(alone, 1)).toContain("reject a1 NO_STREAM_FOR_SUBJECT");
+    expect(alone.maybeStored("a1")).toBe(false);
   });
 
   test("a server that answers a batch as if it were an event gets no more of them", () => {

@@ -16,6 +16,7 @@ export function setUp(
 ) {
   const done: string[] = [];
   const looks: Named[] = [];
+  const rejected = new Map<string, string>();
   const limits = {
     timeoutMs: 10_000,
     maxPending: options.maxPending ?? 2_000,
@@ -30,7 +31,10 @@ export function setUp(
         void done.push(`batch ${events[0]?.name}-${events.at(-1)?.name} ${token}`),
       resolve: ({ name }, seq, duplicate) =>
         void done.push(`resolve ${name} ${seq}${duplicate ? " dup" : ""}`),
-      reject: ({ name }, error) => void done.push(`reject ${name} ${error.code}`),
+      reject: ({ name }, error) => {
+        rejected.set(name, error.message);
+        done.push(`reject ${name} ${error.code}`);
+      },
       lookForEvent: (publish) => {
         looks.push(publish);
         done.push(`look for ${publish.name}`);
@@ -51,7 +55,9 @@ export function setUp(
   const fill = (last: number, now = 0) => {
     for (let n = 1; n <= last; n++) accept(`a${n}`, now);
   };
-  return { queue, accept, fill, look, did: () => done.splice(0) };
+  /** Whether a rejected event's caller was told that it may be stored nevertheless. */
+  const maybeStored = (name: string) => /may be stored/.test(rejected.get(name) ?? "not rejected");
+  return { queue, accept, fill, look, maybeStored, did: () => done.splice(0) };
 }
 
 export const refusal = (
