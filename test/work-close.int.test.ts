@@ -4,6 +4,7 @@ import { startTestServer, type TestServer } from "@lanekeeper/core/testing";
 import { laneOf } from "@lanekeeper/partitioner";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { awaitCondition, within } from "./harness/await-condition.js";
+import { startNatsProxy } from "./harness/nats-proxy.js";
 import { gate, openScene, type Scene } from "./work-scene.js";
 
 let server: TestServer;
@@ -77,6 +78,24 @@ test("O3: events that wait for a slot or a retry at close are given back and com
   // Long before ackWait, after which they would come again anyway.
   await scene.ended(8, 20_000);
   await scene.expectNoFaults();
+});
+
+test("O6: nothing starts once close() was called, also while the server still has to hear of it", async () => {
+  await using scene = await openScene(server, { create: { lanes: 8 } });
+  await using proxy = await startNatsProxy(server.url);
+  const keys = keyPerLane(8);
+  const hold = gate();
+  const first = await scene.worker(() => hold.opened, { concurrency: 2, servers: proxy.url });
+  await scene.publish(...keys);
+  await awaitCondition(() => first.worker.status().inFlight === 8 && scene.runs.length === 2, {
+    what: "all lanes to hold an event, and two handlers to run",
+  });
+  // The answer to the end of its pulls comes long after the two have ended.
+  proxy.delay("to-client", 500);
+  const closed = first.worker.close();
+  hold.open();
+  await within(closed, 20_000, "close");
+  expect(scene.runs).toHaveLength(2);
 });
 
 test("R37: a handler longer than the grace has its signal aborted with CLOSING, and close settles at grace + 0.5 s", async () => {
